@@ -1,0 +1,123 @@
+"""Lengths to whole microseconds or whole rows, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from ssql.compiler import ast, codes
+from ssql.compiler.diagnostics import did_you_mean, fail
+from ssql.compiler.source import Span
+
+_MICROSECONDS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+_SPELLINGS = {
+    "us": "microsecond", "microsec": "microsecond", "ms": "millisecond", "msec": "millisecond",
+    "millisec": "millisecond", "milli": "millisecond", "s": "second", "sec": "second",
+    "m": "minute", "min": "minute", "h": "hour", "hr": "hour", "d": "day",
+}  # fmt: skip
+_ROWS = ("row", "tuple")
+_CALENDAR = ("month", "quarter", "year")
+_SHOWN = ("ms", "milliseconds", "seconds", "minutes", "hours", "days", "weeks", "rows")
+MAX_MICROSECONDS = 10_000 * 365 * _MICROSECONDS["day"]  # Spark's timestamps reach no further
+MAX_ROWS = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """So many microseconds, or so many rows."""
+
+    value: int
+    in_rows: bool
+
+
+def amount(length: ast.Length, what: str) -> Amount:
+    """`10 minutes`, `1000 rows`: greater than zero, and exact."""
+    unit = _unit(length.unit, length.unit_span, f"{what} {length.number}")
+    if length.number <= 0:
+        raise fail(
+            codes.NOT_POSITIVE, f"{what} must be greater than zero", length.span,
+            helps=[f"as in {what} 10 {length.unit}"],
+        )  # fmt: skip
+    return _exact(length.number, unit, length.span, what)
+
+
+def duration_us(interval: ast.Interval, what: str) -> int:
+    """`INTERVAL 5 SECONDS`: zero or more."""
+    try:
+        number = Decimal(interval.number)
+    except InvalidOperation:
+        raise fail(
+            codes.BAD_UNIT, f"{what} is not a number and a unit", interval.span,
+            helps=["as in INTERVAL 5 SECONDS"],
+        ) from None  # fmt: skip
+    unit = _unit(interval.unit, interval.span, f"INTERVAL {interval.number}")
+    if not number.is_finite() or number < 0 or unit in _ROWS:
+        raise fail(
+            codes.NOT_POSITIVE, f"{what} must be a length of time, zero or more", interval.span,
+            helps=["as in INTERVAL 5 SECONDS"],
+        )  # fmt: skip
+    return _exact(number, unit, interval.span, what).value
+
+
+def unit_microseconds(unit: str) -> int | None:
+    """Microseconds of a unit of time; None if it is not one."""
+    return _MICROSECONDS.get(_singular(unit))
+
+
+def _singular(unit: str) -> str:
+    word = unit.lower()
+    word = _SPELLINGS.get(word, word)
+    word = word[:-1] if word.endswith("s") and word[:-1] else word
+    return _SPELLINGS.get(word, word)
+
+
+def _unit(written: str, span: Span, context: str) -> str:
+    if not written:
+        raise fail(
+            codes.BAD_UNIT, "a unit is missing", span,
+            helps=[f"as in {context} minutes", f"units: {', '.join(_SHOWN)}"],
+        )  # fmt: skip
+    word = _singular(written)
+    if word in _CALENDAR:
+        raise fail(
+            codes.CALENDAR_UNIT, f"a {word} has no fixed length", span,
+            helps=["say it in days: 30 days, 365 days"],
+        )  # fmt: skip
+    if word not in _MICROSECONDS and word not in _ROWS:
+        raise fail(
+            codes.BAD_UNIT, f"unknown unit {written}", span,
+            helps=did_you_mean(written, _SHOWN, "units"),
+        )  # fmt: skip
+    return word
+
+
+def _exact(number: Decimal, unit: str, span: Span, what: str) -> Amount:
+    in_rows = unit in _ROWS
+    value = number * (1 if in_rows else _MICROSECONDS[unit])
+    if value != value.to_integral_value():
+        whole = "whole rows" if in_rows else "whole microseconds"
+        raise fail(codes.INEXACT_LENGTH, f"{what} is not in {whole}", span, helps=[f"use {whole}"])
+    if value > (MAX_ROWS if in_rows else MAX_MICROSECONDS):
+        limit = f"{MAX_ROWS:,} rows" if in_rows else "10,000 years"
+        raise fail(
+            codes.INEXACT_LENGTH, f"{what} is longer than {limit}", span, helps=["use a shorter one"]
+        )
+    return Amount(int(value), in_rows)
+
+
+def spell(microseconds: int) -> str:
+    """A length of time as a person would write it: `10 minutes`, `1.5 seconds`."""
+    for unit in ("day", "hour", "minute", "second", "millisecond", "microsecond"):
+        size = _MICROSECONDS[unit]
+        if microseconds % size == 0 and microseconds >= size:
+            count = microseconds // size
+            return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
+    return "0 seconds"

@@ -1,0 +1,230 @@
+"""Spark SQL expressions through sqlglot: read, checked, typed.
+
+sqlglot is a transpiler: left alone it turns functions into others that it holds to be the same
+(`listagg(a)` becomes `listagg(a, ',')`, `percentile_cont` an approximation). Spark is both ends
+here, so the parser below keeps every call as it was written. Types come from a second reading
+with sqlglot's full knowledge, which is thrown away afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.optimizer.annotate_types import annotate_types
+from sqlglot.schema import MappingSchema
+from sqlglot.tokens import Token, TokenType
+
+from ssql.compiler import codes
+from ssql.compiler.diagnostics import SsqlError, did_you_mean, fail, nearest
+from ssql.compiler.source import Span
+from ssql.planner.scalar import UNKNOWN_TYPE, to_sql
+
+# Calls with a syntax of their own inside of the brackets.
+_SPECIAL_CALLS = ("CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "TRIM", "TRY_CAST")
+
+
+class _VerbatimSpark(Spark):
+    class Tokenizer(Spark.Tokenizer):
+        STRING_ESCAPES = ["'", "\\"]  # noqa: RUF012  # Spark 4 reads '' as one quote
+
+    class Parser(Spark.Parser):
+        FUNCTIONS = {"ARRAY": Spark.Parser.FUNCTIONS["ARRAY"]}  # noqa: RUF012
+        FUNCTION_PARSERS = {  # noqa: RUF012
+            name: parse
+            for name, parse in Spark.Parser.FUNCTION_PARSERS.items()
+            if name in _SPECIAL_CALLS
+        }
+        NO_PAREN_FUNCTION_PARSERS = {  # noqa: RUF012
+            name: parse
+            for name, parse in Spark.Parser.NO_PAREN_FUNCTION_PARSERS.items()
+            if name in ("CASE", "IF")
+        }
+
+
+_DIALECT = _VerbatimSpark()
+_CONTEXT = 10**9  # characters that an error quotes: all, so that its length is the position
+_KEYWORDS = ("AS", "FROM", "GROUP", "HAVING", "JOIN", "ORDER", "UNION", "WHERE", "WINDOW", "AND", "OR")
+
+
+class Expression:
+    """A tree, and where each of its nodes stands in the source."""
+
+    def __init__(self, text: str, base: int) -> None:
+        self.text = text
+        self.base = base
+        self.tokens = _tokenize(text, base)
+        self.tree = self._parse(self.tokens)
+        self.alias: tuple[str, Span] | None = None
+
+    @classmethod
+    def of_item(cls, text: str, base: int) -> Expression:
+        """A SELECT item, which may end in an alias without AS."""
+        try:
+            return cls(text, base)
+        except SsqlError:
+            tokens = _tokenize(text, base)
+            if len(tokens) < 2 or tokens[-1].token_type not in (TokenType.VAR, TokenType.IDENTIFIER):
+                raise
+            last = tokens[-1]
+            try:
+                item = cls(text[: last.start].rstrip(), base)
+            except SsqlError:
+                item = None
+            if item is None:
+                raise
+            item.alias = (last.text, Span(base + last.start, base + last.end + 1))
+            return item
+
+    @property
+    def span(self) -> Span:
+        return Span(self.base, self.base + len(self.text))
+
+    def _parse(self, tokens: list[Token]) -> exp.Expression:
+        try:
+            parser = _DIALECT.parser(error_message_context=_CONTEXT)
+            trees = parser.parse_into(exp.Condition, tokens, self.text)
+        except ParseError as error:
+            raise self._explain(error, tokens) from None
+        if len(trees) != 1 or trees[0] is None:
+            raise fail(codes.BAD_EXPRESSION, "an expression is missing here", self.span)
+        return trees[0]
+
+    def _explain(self, error: ParseError, tokens: list[Token]) -> SsqlError:
+        detail = error.errors[0] if error.errors else {}
+        at = len(detail.get("start_context") or "")
+        word = str(detail.get("highlight") or "")
+        span = Span(self.base + at, self.base + at + max(1, len(word)))
+        if word and not self.text[at:].startswith(word):
+            span, word = self.span, ""
+        message = f"Spark SQL does not understand {word}" if word else "this is not an expression"
+        if tokens and word and at + len(word) >= len(self.text):
+            message = f"the expression ends too early, after {word}"
+        helps = []
+        if word.isidentifier() and (near := nearest(word, _KEYWORDS)) and near != word.upper():
+            helps.append(f"did you mean {near}?")
+        return fail(
+            codes.BAD_EXPRESSION, message, span,
+            helps=helps or ["check for a missing operator, comma or keyword before it"],
+        )  # fmt: skip
+
+    def span_of(self, node: exp.Expression) -> Span:
+        """From the first to the last leaf: sqlglot keeps positions of leaves only."""
+        starts, ends = [], []
+        for part in node.walk():
+            if "start" in part.meta:
+                starts.append(part.meta["start"])
+                ends.append(part.meta["end"] + 1)
+        if not starts:
+            return self.span
+        return self._widened(Span(min(starts), max(ends)), node)
+
+    def _widened(self, span: Span, node: exp.Expression) -> Span:
+        """Up to the bracket that closes a call."""
+        end = span.end
+        if isinstance(node, exp.Func | exp.Filter | exp.WithinGroup):
+            rest = self.text[span.start : end]
+            missing = rest.count("(") - rest.count(")")
+            while missing > 0 and end < len(self.text):
+                missing += {"(": 1, ")": -1}.get(self.text[end], 0)
+                end += 1
+            if span.end == span.start + len(str(node.name)) and self.text[end : end + 1] == "(":
+                end = self.text.find(")", end) + 1 or len(self.text)
+        return Span(self.base + span.start, self.base + end)
+
+
+def _tokenize(text: str, base: int) -> list[Token]:
+    try:
+        return _DIALECT.tokenize(text)
+    except TokenError:
+        raise fail(
+            codes.BAD_EXPRESSION, "this is not an expression", Span(base, base + len(text)),
+            helps=["look for a quote or a sign that does not belong here"],
+        ) from None  # fmt: skip
+
+
+def call_name(node: exp.Expression) -> str | None:
+    """The name of a function as it was called, in lower case; None for anything else."""
+    if isinstance(node, exp.Anonymous):
+        return str(node.name).lower()
+    if isinstance(node, exp.Func) and not isinstance(node, exp.Connector | exp.Case | exp.Cast):
+        return str(node.sql_name()).lower()
+    return None
+
+
+def type_of(
+    tree: exp.Expression,
+    column_type: Callable[[exp.Column], str],
+    function_types: dict[str, str],
+) -> str:
+    """The Spark type of an expression, or UNKNOWN_TYPE where sqlglot has no rule."""
+    types: dict[str, str] = {}
+
+    def stand_in(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.Column):
+            name = f"c{len(types)}"
+            types[name] = column_type(node)
+            return exp.column(name, table="t") if types[name] != UNKNOWN_TYPE else exp.column("u")
+        if isinstance(node, exp.Anonymous) and (known := function_types.get(node.name.lower())):
+            return exp.cast(exp.Literal.number(0), known, dialect="spark")
+        return node
+
+    text = to_sql(tree.copy().transform(stand_in))
+    known = {name: type for name, type in types.items() if type != UNKNOWN_TYPE}
+    schema = MappingSchema({"t": known or {"none": "INT"}}, dialect="spark")
+    try:
+        select = Spark().parse(f"SELECT {text} FROM t")[0]
+        assert isinstance(select, exp.Select)
+        typed = annotate_types(select, schema=schema, dialect="spark").expressions[0]
+    except ParseError:  # the full reader is stricter about arguments; Spark has the last word
+        return UNKNOWN_TYPE
+    return type_name(typed.type)
+
+
+def type_name(type: Any) -> str:
+    if type is None or type.is_type(exp.DataType.Type.UNKNOWN):
+        return UNKNOWN_TYPE
+    if type.is_type(exp.DataType.Type.NULL):
+        return "VOID"
+    name: str = type.sql(dialect="spark")
+    return UNKNOWN_TYPE if "UNKNOWN" in name else name
+
+
+_TYPE_NAMES = (
+    "ARRAY", "BIGINT", "BINARY", "BOOLEAN", "DATE", "DECIMAL", "DOUBLE", "FLOAT", "INT", "MAP",
+    "SMALLINT", "STRING", "STRUCT", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TINYINT", "VARIANT",
+)  # fmt: skip
+_SPELLINGS = {
+    "LONG", "INTEGER", "SHORT", "BYTE", "REAL", "DEC", "NUMERIC", "CHAR", "VARCHAR", "CHARACTER",
+    "INTERVAL", "VOID",
+}  # fmt: skip
+
+
+def read_type(text: str, span: Span) -> str:
+    """A column type as Spark writes it."""
+    for word in _type_words(text):
+        if word.upper() not in _TYPE_NAMES and word.upper() not in _SPELLINGS:
+            raise fail(
+                codes.BAD_TYPE, f"unknown type {word}", span,
+                helps=did_you_mean(word, _TYPE_NAMES, "types"),
+            )  # fmt: skip
+    try:
+        return exp.DataType.build(text, dialect="spark").sql(dialect="spark")
+    except (ParseError, TokenError):
+        raise fail(
+            codes.BAD_TYPE, f"{text} is not a type", span, helps=[f"types: {', '.join(_TYPE_NAMES)}"]
+        ) from None
+
+
+def _type_words(text: str) -> Iterable[str]:
+    """The type names in a type: `STRUCT<a: INT>` has STRUCT and INT."""
+    tokens = _tokenize(text, 0)
+    for i, token in enumerate(tokens):
+        follows = tokens[i + 1].text if i + 1 < len(tokens) else ""
+        before = tokens[i - 1].text if i else "<"
+        names_field = follows == ":" or (follows[:1].isalpha() and before in ("<", ","))
+        if token.text[:1].isalpha() and not names_field and token.text.upper() not in ("NOT", "NULL"):
+            yield token.text

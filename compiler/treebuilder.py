@@ -1,0 +1,483 @@
+"""Lark's tree to the syntax tree of `ast.py`: one method a rule."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+
+from lark import Token, Tree
+
+from ssql.compiler import ast, codes
+from ssql.compiler.diagnostics import fail
+from ssql.compiler.source import Span
+
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[0-3][0-7]{2}|.)|''|\"\"", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
+
+
+def string_value(literal: str) -> str:
+    """The value of a Spark string literal."""
+    if literal[0] in "rR":
+        return literal[2:-1]
+    quote, body = literal[0], literal[1:-1]
+
+    def unescape(found: re.Match[str]) -> str:
+        what = found.group(1)
+        if what is None:  # a doubled quote: one, if it is the kind that encloses the literal
+            return quote if found.group()[0] == quote else found.group()
+        if what[0] == "u" and len(what) == 5:
+            return chr(int(what[1:], 16))
+        if len(what) == 3:
+            return chr(int(what, 8))
+        if what in "%_":
+            return found.group()  # for LIKE, both characters stay
+        return _ESCAPED.get(what, what)
+
+    return _ESCAPE.sub(unescape, body)
+
+
+class TreeBuilder:
+    def __init__(self, text: str, base: int) -> None:
+        self.text = text
+        self.base = base
+
+    # -------------------------------------------------------------- helpers
+
+    def span(self, node: Tree[Token] | Token) -> Span:
+        if isinstance(node, Token):
+            start, end = node.start_pos or 0, node.end_pos or 0
+        else:
+            start, end = node.meta.start_pos, node.meta.end_pos
+        return Span(self.base + start, self.base + end)
+
+    @staticmethod
+    def trees(tree: Tree[Token], *rules: str) -> Iterator[Tree[Token]]:
+        return (c for c in tree.children if isinstance(c, Tree) and c.data in rules)
+
+    @classmethod
+    def tree(cls, tree: Tree[Token], *rules: str) -> Tree[Token] | None:
+        return next(cls.trees(tree, *rules), None)
+
+    @classmethod
+    def the(cls, tree: Tree[Token], *rules: str) -> Tree[Token]:
+        """The child that the grammar guarantees."""
+        found = cls.tree(tree, *rules)
+        assert found is not None, (tree.data, rules)
+        return found
+
+    @staticmethod
+    def token(tree: Tree[Token], *types: str) -> Token | None:
+        return next((c for c in tree.children if isinstance(c, Token) and c.type in types), None)
+
+    def name(self, tree: Tree[Token]) -> ast.Name:
+        token = tree.children[0]
+        text = str(token)
+        if text.startswith("`"):
+            text = text[1:-1].replace("``", "`")
+        return ast.Name(text=text, span=self.span(tree))
+
+    def own_name(self, tree: Tree[Token]) -> ast.Name:
+        return self.name(self.the(tree, "name"))
+
+    def names(self, tree: Tree[Token]) -> tuple[ast.Name, ...]:
+        return tuple(self.name(t) for t in self.trees(tree, "name"))
+
+    def scalar(self, tree: Tree[Token]) -> ast.Scalar:
+        span = self.span(tree)
+        return ast.Scalar(text=self.text[tree.meta.start_pos : tree.meta.end_pos], span=span)
+
+    def string(self, tree: Tree[Token] | Token) -> ast.String:
+        token = tree if isinstance(tree, Token) else tree.children[0]
+        return ast.String(value=string_value(str(token)), span=self.span(tree))
+
+    # -------------------------------------------------------------- statements
+
+    def statement(self, tree: Tree[Token]) -> ast.Statement:
+        inner = tree.children[0] if tree.data == "start" else tree
+        assert isinstance(inner, Tree)
+        build: Callable[[Tree[Token]], ast.Statement] = getattr(self, str(inner.data))
+        return build(inner)
+
+    def _created(self, tree: Tree[Token]) -> tuple[ast.Name, bool, bool]:
+        return (
+            self.own_name(tree),
+            self.tree(tree, "or_replace") is not None,
+            self.tree(tree, "if_not_exists") is not None,
+        )
+
+    def create_stream(self, tree: Tree[Token]) -> ast.CreateStream:
+        name, replace, if_not_exists = self._created(tree)
+        return ast.CreateStream(
+            name=name,
+            replace=replace,
+            if_not_exists=if_not_exists,
+            columns=self._columns(tree),
+            watermarks=tuple(self.watermark(t) for t in self.trees(tree, "watermark")),
+            sequences=tuple(self.own_name(t) for t in self.trees(tree, "sequence")),
+            options=self._options(tree),
+            span=self.span(tree),
+        )
+
+    def create_table(self, tree: Tree[Token]) -> ast.CreateTable:
+        name, replace, if_not_exists = self._created(tree)
+        return ast.CreateTable(
+            name=name, replace=replace, if_not_exists=if_not_exists,
+            columns=self._columns(tree), options=self._options(tree), span=self.span(tree),
+        )  # fmt: skip
+
+    def create_sink(self, tree: Tree[Token]) -> ast.CreateSink:
+        name, replace, if_not_exists = self._created(tree)
+        return ast.CreateSink(
+            name=name, replace=replace, if_not_exists=if_not_exists,
+            columns=self._columns(tree), options=self._options(tree), span=self.span(tree),
+        )  # fmt: skip
+
+    def create_view(self, tree: Tree[Token]) -> ast.CreateView:
+        name, replace, if_not_exists = self._created(tree)
+        return ast.CreateView(
+            name=name, replace=replace, if_not_exists=if_not_exists,
+            query=self.query(self.the(tree, "query")), span=self.span(tree),
+        )  # fmt: skip
+
+    def create_function(self, tree: Tree[Token]) -> ast.CreateFunction:
+        name, replace, if_not_exists = self._created(tree)
+        return ast.CreateFunction(
+            name=name,
+            replace=replace,
+            if_not_exists=if_not_exists,
+            parameters=tuple(self.column(t) for t in self.trees(tree, "parameter")),
+            returns=self.scalar(self.the(tree, "type")),
+            language=self.names(tree)[-1],
+            target=self.string(self.the(tree, "string")),
+            span=self.span(tree),
+        )
+
+    def _columns(self, tree: Tree[Token]) -> tuple[ast.Column, ...]:
+        return tuple(self.column(t) for t in self.trees(tree, "column"))
+
+    def column(self, tree: Tree[Token]) -> ast.Column:
+        comment = self.tree(tree, "string")
+        return ast.Column(
+            name=self.own_name(tree),
+            type=self.scalar(self.the(tree, "type")),
+            nullable=self.token(tree, "NOT") is None,
+            comment=self.string(comment).value if comment else None,
+            span=self.span(tree),
+        )
+
+    def watermark(self, tree: Tree[Token]) -> ast.Watermark:
+        column, base = self.names(tree)
+        delay = self.tree(tree, "interval")
+        idle = self.tree(tree, "idle_after")
+        return ast.Watermark(
+            column=column,
+            base=base,
+            delay=self.interval(delay) if delay else None,
+            idle=self._idle(idle) if idle else None,
+            span=self.span(tree),
+        )
+
+    def _idle(self, tree: Tree[Token]) -> ast.Idle:
+        return ast.Idle(
+            after=self.interval(self.the(tree, "interval")),
+            by_clock=self.tree(tree, "by_clock") is not None,
+            span=self.span(tree),
+        )
+
+    def interval(self, tree: Tree[Token]) -> ast.Interval:
+        number, unit = tree.children[1], self.token(tree, "NAME")
+        text = str(number)
+        if isinstance(number, Token) and number.type == "STRING":
+            text, _, inner_unit = string_value(text).strip().partition(" ")
+            return ast.Interval(
+                number=text, unit=str(unit) if unit else inner_unit.strip(), span=self.span(tree)
+            )
+        return ast.Interval(number=text, unit=str(unit or ""), span=self.span(tree))
+
+    def _options(self, tree: Tree[Token]) -> tuple[ast.Option, ...] | None:
+        options = self.tree(tree, "options")
+        if options is None:
+            return None
+        return tuple(self.option(t) for t in self.trees(options, "option"))
+
+    def option(self, tree: Tree[Token]) -> ast.Option:
+        key = self.the(tree, "option_key")
+        value = self.the(tree, "string", "number", "word")
+        return ast.Option(
+            key=self._option_key(key),
+            value=self._option_value(value),
+            key_span=self.span(key),
+            value_span=self.span(value),
+            span=self.span(tree),
+        )
+
+    def _option_key(self, tree: Tree[Token]) -> str:
+        token = self.token(tree, "STRING")
+        return string_value(str(token)) if token else ".".join(n.text for n in self.names(tree))
+
+    def _option_value(self, tree: Tree[Token]) -> str | Decimal | bool:
+        if tree.data == "string":
+            return self.string(tree).value
+        if tree.data == "number":
+            return self._decimal(tree)
+        word = ".".join(n.text for n in self.names(tree))
+        return {"true": True, "false": False}.get(word.lower(), word)
+
+    def _decimal(self, tree: Tree[Token]) -> Decimal:
+        sign, number = self.token(tree, "SIGN", "MINUS", "PLUS"), self.token(tree, "NUMBER")
+        digits = str(number).rstrip("LSYDFBlsydfb")
+        value = Decimal(digits)
+        if abs(value.adjusted()) > 30:  # such a number, written out, would fill the memory
+            raise fail(
+                codes.INEXACT_LENGTH, f"the number {digits} is out of bounds", self.span(tree),
+                helps=["write a number of at most 30 digits"],
+            )  # fmt: skip
+        return -value if sign == "-" else value
+
+    def drop(self, tree: Tree[Token]) -> ast.Drop:
+        return ast.Drop(
+            kind=str(self.token(tree, "KIND")).upper(),
+            name=self.own_name(tree),
+            if_exists=self.tree(tree, "if_exists") is not None,
+            span=self.span(tree),
+        )
+
+    def insert(self, tree: Tree[Token]) -> ast.Insert:
+        columns, late = self.tree(tree, "insert_columns"), self.tree(tree, "late_into")
+        return ast.Insert(
+            sink=self.own_name(tree),
+            columns=self.names(columns) if columns else (),
+            late=self.own_name(late) if late else None,
+            query=self.query(self.the(tree, "query")),
+            span=self.span(tree),
+        )
+
+    def explain(self, tree: Tree[Token]) -> ast.Explain:
+        mode = self.tree(tree, "explain_mode")
+        statement = self.statement(self.the(tree, "query", "insert"))
+        assert isinstance(statement, ast.Query | ast.Insert)
+        return ast.Explain(
+            verbose=mode is not None and self.token(mode, "VERBOSE") is not None,
+            analyze=mode is not None and self.token(mode, "ANALYZE") is not None,
+            statement=statement,
+            span=self.span(tree),
+        )
+
+    def set(self, tree: Tree[Token]) -> ast.Set:
+        return ast.Set(option=self.option(tree), span=self.span(tree))
+
+    def show(self, tree: Tree[Token]) -> ast.Show:
+        return ast.Show(kind=str(self.token(tree, "KINDS")).upper(), span=self.span(tree))
+
+    def describe(self, tree: Tree[Token]) -> ast.Describe:
+        return ast.Describe(name=self.own_name(tree), span=self.span(tree))
+
+    # -------------------------------------------------------------- queries
+
+    def query(self, tree: Tree[Token]) -> ast.Query:
+        with_clause = self.tree(tree, "with_clause")
+        body = self.the(tree, "select", "union_all")
+        selects = [body] if body.data == "select" else list(self.trees(body, "select"))
+        unions = [] if body.data == "select" else list(self.trees(body, "union_operator"))
+        return ast.Query(
+            common=tuple(self._cte(t) for t in self.trees(with_clause, "cte")) if with_clause else (),
+            selects=tuple(self.select(t) for t in selects),
+            set_unions=tuple(
+                self.span(u) for u in unions if not str(u.children[0]).upper().endswith("ALL")
+            ),
+            span=self.span(tree),
+        )
+
+    def _cte(self, tree: Tree[Token]) -> ast.CommonTable:
+        return ast.CommonTable(
+            name=self.own_name(tree),
+            query=self.query(self.the(tree, "query")),
+            span=self.span(tree),
+        )
+
+    def select(self, tree: Tree[Token]) -> ast.Select:
+        hint = self.token(tree, "HINT")
+        source, limit = self.tree(tree, "from_clause"), self.tree(tree, "limit")
+        within = self.tree(tree, "within")
+        head = self.token(tree, "SELECT")
+        assert head is not None
+        return ast.Select(
+            hint=ast.String(value=str(hint)[3:-2], span=self.span(hint)) if hint else None,
+            distinct=self.token(tree, "DISTINCT") is not None,
+            items=tuple(
+                self._select_item(t)
+                for t in self.trees(self.the(tree, "select_list"), "select_item")
+            ),
+            source=self._from(source) if source else None,
+            where=self._clause(tree, "where"),
+            group_by=self._clauses(tree, "group_by"),
+            having=self._clause(tree, "having"),
+            order_by=self._clauses(tree, "order_by"),
+            limit=int(self._decimal(limit)) if limit else None,
+            limit_span=self.span(limit) if limit else None,
+            within=self._length(self.the(within, "length")) if within else None,
+            head=self.span(head),
+            span=self.span(tree),
+        )
+
+    def _clauses(self, tree: Tree[Token], rule: str) -> tuple[ast.Scalar, ...]:
+        clause = self.tree(tree, rule)
+        return tuple(self.scalar(t) for t in self.trees(clause, "expr")) if clause else ()
+
+    def _clause(self, tree: Tree[Token], rule: str) -> ast.Scalar | None:
+        return next(iter(self._clauses(tree, rule)), None)
+
+    def _alias(self, tree: Tree[Token]) -> ast.Name | None:
+        alias = list(self.trees(tree, "alias", "alias_of_item"))
+        if len(alias) > 1:
+            raise fail(
+                codes.SYNTAX, "a second alias", self.span(alias[1]),
+                helps=["name the item once, before or after its window clause"],
+            )  # fmt: skip
+        return self.own_name(alias[0]) if alias else None
+
+    def _select_item(self, tree: Tree[Token]) -> ast.SelectItem:
+        window = self.tree(tree, "window")
+        return ast.SelectItem(
+            expression=self.scalar(self.the(tree, "expr")),
+            alias=self._alias(tree),
+            window=self.window(window) if window else None,
+            span=self.span(tree),
+        )
+
+    def _from(self, tree: Tree[Token]) -> ast.From:
+        return ast.From(
+            first=self._from_item(self.the(tree, "from_item")),
+            joins=tuple(self._join(t) for t in self.trees(tree, "join")),
+            span=self.span(tree),
+        )
+
+    def _join(self, tree: Tree[Token]) -> ast.Join:
+        sign, on = tree.children[0], self.tree(tree, "on")
+        words = str(sign).upper().split()
+        return ast.Join(
+            kind="," if words == [","] else " ".join(words[:-1]) or "INNER",
+            kind_span=self.span(sign),
+            item=self._from_item(self.the(tree, "from_item")),
+            on=self.scalar(self.the(on, "expr")) if on else None,
+            span=self.span(tree),
+        )
+
+    def _from_item(self, tree: Tree[Token]) -> ast.FromItem:
+        relation, window = tree.children[0], self.tree(tree, "window")
+        assert isinstance(relation, Tree)
+        return ast.FromItem(
+            relation=self._relation(relation),
+            alias=self._alias(tree),
+            window=self.window(window) if window else None,
+            span=self.span(tree),
+        )
+
+    def _relation(self, tree: Tree[Token]) -> ast.Relation:
+        span = self.span(tree)
+        match str(tree.data):
+            case "relation_name":
+                return ast.RelationName(name=self.own_name(tree), span=span)
+            case "subquery":
+                return ast.Subquery(query=self.query(self.the(tree, "query")), span=span)
+            case "nested_union":
+                inner = next(c for c in tree.children if isinstance(c, Tree))
+                return self._relation(inner)
+            case "epoch":
+                return self._epoch(tree)
+            case _:  # union: nested ones are one bag
+                members: list[ast.Relation] = []
+                for child in tree.children:
+                    if isinstance(child, Tree):
+                        member = self._relation(child)
+                        nested = member.members if isinstance(member, ast.UnionOf) else (member,)
+                        members.extend(nested)
+                return ast.UnionOf(members=tuple(members), span=span)
+
+    def _epoch(self, tree: Tree[Token]) -> ast.Epoch:
+        strings = [self.string(t) for t in self.trees(tree, "string")]
+        chunks = self.tree(tree, "number")
+        return ast.Epoch(
+            function=str(self.token(tree, "EPOCH")),
+            stream=self.own_name(tree),
+            cut=strings[0],
+            block=strings[1] if len(strings) > 1 else None,
+            chunks=self._decimal(chunks) if chunks else None,
+            chunks_span=self.span(chunks) if chunks else None,
+            span=self.span(tree),
+        )
+
+    # -------------------------------------------------------------- window clauses
+
+    def window(self, tree: Tree[Token]) -> ast.WindowClause:
+        items: list[ast.WindowItem] = []
+        previous: Tree[Token] | Token | None = None
+        for child in tree.children:
+            if isinstance(child, Tree):
+                if child.data == "more":
+                    items[-1:] = [self._further_partition(child, items, previous)]
+                else:
+                    items.append(self._window_item(child))
+            previous = child
+        return ast.WindowClause(items=tuple(items), span=self.span(tree))
+
+    def _further_partition(
+        self, tree: Tree[Token], items: list[ast.WindowItem], previous: Tree[Token] | Token | None
+    ) -> ast.PartitionItem:
+        last = items[-1] if items else None
+        if not isinstance(last, ast.PartitionItem) or not isinstance(previous, Token):
+            word = self.text[tree.meta.start_pos : tree.meta.end_pos]
+            raise fail(
+                codes.SYNTAX, f"{word} is not an item of a window clause", self.span(tree),
+                helps=["the items are RANGE, SLIDE, WA, PA, RATTR, SATTR and ORIGIN"],
+            )  # fmt: skip
+        column = self._column_name(self.the(tree, "column_name"))
+        return ast.PartitionItem(columns=(*last.columns, column), span=last.span.to(column.span))
+
+    def _window_item(self, tree: Tree[Token]) -> ast.WindowItem:
+        span = self.span(tree)
+        match str(tree.data):
+            case "range":
+                length = self.tree(tree, "length")
+                kind = (
+                    ast.RangeKind.ALL
+                    if length is None
+                    else ast.RangeKind.TUMBLING
+                    if self.token(tree, "TUMBLING")
+                    else ast.RangeKind.LENGTH
+                )
+                return ast.RangeItem(
+                    kind=kind, length=self._length(length) if length else None, span=span
+                )
+            case "slide":
+                return ast.SlideItem(length=self._length(self.the(tree, "length")), span=span)
+            case "pattr":
+                column = self._column_name(self.the(tree, "column_name"))
+                return ast.PartitionItem(columns=(column,), span=span)
+            case "origin":
+                return ast.OriginItem(text=self.string(self.the(tree, "string")), span=span)
+            case rule:
+                keyword = {"wattr": "WA", "rattr": "RATTR", "sattr": "SATTR"}[rule]
+                attribute = self._attribute(self.the(tree, "row_number", "rank", "column_name"))
+                return ast.AttributeItem(keyword=keyword, attribute=attribute, span=span)
+
+    def _attribute(self, tree: Tree[Token]) -> ast.Attribute:
+        if tree.data == "row_number":
+            return ast.RowNumber(span=self.span(tree))
+        if tree.data == "rank":
+            column = self._column_name(self.the(tree, "column_name"))
+            return ast.Rank(column=column, span=self.span(tree))
+        return self._column_name(tree)
+
+    def _column_name(self, tree: Tree[Token]) -> ast.ColumnName:
+        return ast.ColumnName(parts=self.names(tree), span=self.span(tree))
+
+    def _length(self, tree: Tree[Token]) -> ast.Length:
+        unit = self.token(tree, "NAME")
+        return ast.Length(
+            number=self._decimal(tree),
+            unit=str(unit) if unit else "",
+            unit_span=self.span(unit or tree),
+            span=self.span(tree),
+        )

@@ -1,0 +1,365 @@
+"""The logical plan: what a query means, before anything is said about how it runs.
+
+Nodes are immutable; their schema follows from their inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+
+from ssql.planner.catalog import Column, OptionValue, Sink, Stream, Table
+from ssql.planner.scalar import Named, Scalar
+from ssql.planner.span import NOWHERE, Span
+from ssql.planner.windows import JoinWindow, Window
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A column that a plan gives, and the name it is known by."""
+
+    name: str
+    type: str
+    relation: str | None = None
+    progressing: bool = False  # the watermark moves along it
+    hidden: bool = False  # found by name, not part of `*`
+
+
+Schema = tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+def _fields(columns: tuple[Column, ...], relation: str, progressing: str | None) -> Schema:
+    return tuple(
+        Field(name=c.name, type=c.type, relation=relation, progressing=c.name == progressing)
+        for c in columns
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamScan(Node):
+    stream: Stream
+    alias: str
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        return ()
+
+    @property
+    def schema(self) -> Schema:
+        watermark = self.stream.watermark
+        return _fields(self.stream.columns, self.alias, watermark.column if watermark else None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableScan(Node):
+    table: Table
+    alias: str
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        return ()
+
+    @property
+    def schema(self) -> Schema:
+        return _fields(self.table.columns, self.alias, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneRow(Node):
+    """A SELECT without FROM."""
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        return ()
+
+    @property
+    def schema(self) -> Schema:
+        return ()
+
+
+# ------------------------------------------------------------------ epochs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutByTime:
+    """Chunks are aligned ranges of a column: of a time, or of whole seconds."""
+
+    column: str
+    length_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutByRows:
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CutByKey:
+    """Chunks are runs of one value."""
+
+    column: str
+
+
+Cut = CutByTime | CutByRows | CutByKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Epochs(Node):
+    """A stream cut into chunks, of which the newest `chunks` are held."""
+
+    input: StreamScan
+    cut: Cut
+    chunks: int
+    blocking: bool
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        return (self.input,)
+
+    @property
+    def schema(self) -> Schema:
+        epoch = Field(name="epoch", type="BIGINT", relation=self.input.alias, hidden=True)
+        return (*self.input.schema, epoch)
+
+
+# ------------------------------------------------------------------ operators
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter(Node):
+    input: Plan
+    condition: Scalar
+    clause: str  # WHERE or HAVING
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        return (self.input,)
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project(Node):
+    input: Plan
+    items: tuple[Named, ...]
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        return (self.input,)
+
+    @property
+    def schema(self) -> Schema:
+        times = {(f.relation, f.name) for f in self.input.schema if f.progressing}
+        return tuple(
+            Field(name=i.name, type=i.scalar.type, progressing=i.scalar.column in times)
+            for i in self.items
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alias(Node):
+    """A sub-query or a view under a name."""
+
+    input: Plan
+    name: str
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        return (self.input,)
+
+    @property
+    def schema(self) -> Schema:
+        visible = (f for f in self.input.schema if not f.hidden)
+        return tuple(replace(f, relation=self.name) for f in visible)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Union(Node):
+    """The bag union; columns are matched by position and named by the first member."""
+
+    members: tuple[Plan, ...]
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        return self.members
+
+    @property
+    def schema(self) -> Schema:
+        columns = zip(*(m.schema for m in self.members), strict=True)
+        return tuple(
+            Field(name=c[0].name, type=c[0].type, progressing=all(f.progressing for f in c))
+            for c in columns
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinSide:
+    """`kind` says how the side joins those before it; the first one's says nothing."""
+
+    input: Plan
+    kind: str = "INNER"
+    on: Scalar | None = None
+    range_us: int | None = None
+    time: Scalar | None = None  # the side's event time; None for stored data
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Join(Node):
+    sides: tuple[JoinSide, ...]
+    window: JoinWindow
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        return tuple(s.input for s in self.sides)
+
+    @property
+    def schema(self) -> Schema:
+        fields: list[Field] = []
+        for side in self.sides:
+            padded_before = side.kind in ("RIGHT", "FULL")
+            padded = side.kind in ("LEFT", "FULL")
+            if padded_before:
+                fields = [replace(f, progressing=False) for f in fields]
+            fields += [replace(f, progressing=f.progressing and not padded) for f in side.input.schema]
+        return tuple(fields)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AggregateCall:
+    """One aggregate of a query, with a window of its own where RANGEs differ."""
+
+    name: str  # of its column
+    function: str  # Spark's name of it, in lower case
+    scalar: Scalar  # the whole call
+    window: Window | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate(Node):
+    """`window` is the longest one; None: every group closes by itself, or the input ends."""
+
+    input: Plan
+    keys: tuple[Named, ...]
+    calls: tuple[AggregateCall, ...]
+    window: Window | None
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        return (self.input,)
+
+    @property
+    def schema(self) -> Schema:
+        times = {(f.relation, f.name) for f in self.input.schema if f.progressing}
+        fields = []
+        if self.window is not None:
+            type = self.window.bound_type
+            fields += [
+                Field(name=name, type=type, progressing=type == "TIMESTAMP")
+                for name in ("window_start", "window_end")
+            ]
+        fields += [
+            Field(name=k.name, type=k.scalar.type, progressing=k.scalar.column in times)
+            for k in self.keys
+        ]
+        fields += [Field(name=c.name, type=c.scalar.type) for c in self.calls]
+        return tuple(fields)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distinct(Node):
+    input: Plan
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        return (self.input,)
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order(Node):
+    """Stored data by anything; a stream by its time, ascending."""
+
+    input: Plan
+    keys: tuple[Scalar, ...]
+    descending: tuple[bool, ...]
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        return (self.input,)
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit(Node):
+    input: Plan
+    count: int
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        return (self.input,)
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+
+Plan = (
+    StreamScan | TableScan | OneRow | Epochs | Filter | Project | Alias | Union | Join | Aggregate
+    | Distinct | Order | Limit
+)  # fmt: skip
+
+
+def walk(plan: Plan) -> Iterator[Plan]:
+    """The plan and everything below it, inputs after their consumer."""
+    yield plan
+    for child in plan.inputs:
+        yield from walk(child)
+
+
+def is_streaming(plan: Plan) -> bool:
+    return any(isinstance(node, StreamScan) for node in walk(plan))
+
+
+# ------------------------------------------------------------------ a whole file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """Where results go: a sink, or the console where there is none."""
+
+    sink: Sink | None = None
+    late_sink: Sink | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query(Node):
+    """One SELECT or INSERT of a file. `span` is that of the SELECT."""
+
+    number: int  # counted from 1
+    plan: Plan
+    output: Output
+    forced_plan: str | None
+    statement_span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    queries: tuple[Query, ...]
+    settings: tuple[tuple[str, OptionValue], ...]
+
+    def setting(self, key: str) -> str | Decimal | bool | None:
+        return next((v for k, v in reversed(self.settings) if k == key), None)
