@@ -126,10 +126,10 @@ SUBQUERY_IN_EXPRESSION = _code(
 WINDOW_FUNCTION = _code(
     "E0307", "OVER is not a stream window", "Spark cannot run analytic functions on a stream."
 )
-AGGREGATE_ARGUMENTS = _code(
+WRONG_ARGUMENTS = _code(
     "E0308",
-    "wrong arguments of an aggregate",
-    "The aggregate takes another number or another type of arguments.",
+    "wrong arguments",
+    "The function takes another number or another type of arguments.",
 )
 HAVING_WITHOUT_AGGREGATE = _code(
     "E0309", "HAVING without an aggregate", "HAVING filters groups, and the query makes none."
@@ -142,6 +142,11 @@ DUPLICATE_COLUMN = _code(
 )
 PARAMETER = _code(
     "E0312", "parameter", "Placeholders such as `?`, `:x` and `${x}` have no value here."
+)
+MISPLACED_GENERATOR = _code(
+    "E0314",
+    "function that makes rows in the wrong place",
+    "explode and its kin stand alone in a SELECT item of a query without aggregates.",
 )
 BAD_TYPE = _code("E0313", "unknown type", "Spark has no such type.")
 
@@ -186,11 +191,6 @@ MIXED_WINDOWS = _code(
     "The aggregates of one query may differ in RANGE only.",
 )
 BAD_ORIGIN = _code("E0412", "ORIGIN is not a point in time", "ORIGIN takes a timestamp string.")
-WINDOW_ON_TABLE = _code(
-    "E0413",
-    "window over stored data",
-    "A stored table has no watermark, so a window of it never advances.",
-)
 
 # E05: streams and progress
 NEVER_CLOSES = _code(
@@ -310,12 +310,4 @@ GLOBAL_ROWS = _code(
     "W0004",
     "one task numbers all rows",
     "A row window without PA needs one order of all rows, so it does not run in parallel.",
-)
-UNUSED_SEED = _code(
-    "W0005", "column name made unique", "Two result columns have one name, so one was renamed."
-)
-IGNORED_LATE = _code(
-    "W0006",
-    "the view is never used",
-    "No query of the file reads this view.",
 )

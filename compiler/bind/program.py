@@ -1,0 +1,247 @@
+"""A whole file: definitions in order, then what is to be computed."""
+
+from __future__ import annotations
+
+import re
+from typing import assert_never
+
+from ssql.compiler import ast, codes
+from ssql.compiler.bind.context import Context
+from ssql.compiler.bind.definitions import define
+from ssql.compiler.bind.select import bind_query
+from ssql.compiler.bind.types import same_family
+from ssql.compiler.diagnostics import Diagnostics, SsqlError, did_you_mean, fail
+from ssql.compiler.parser import ParsedFile
+from ssql.planner.catalog import Catalog, OptionValue, Sink, kind_name
+from ssql.planner.logical import Output, Plan, Program, Project, Query
+from ssql.planner.scalar import Named, Scalar, column
+from ssql.compiler.source import Span
+
+PLANS = ("wid", "paned", "rolling", "adaptwid", "sync-filter", "filter-order", "adaptive")
+# The settings of ssql itself; those of Spark begin with `spark.` and are passed on.
+SETTINGS = ("ssql.join.alpha",)
+_HINT = re.compile(r"\s*([^\W\d]\w*)\s*\(\s*([\w-]*)\s*\)\s*,?")
+
+
+class ProgramBinder:
+    """Binds statement by statement, so that a REPL can go on where a file ends."""
+
+    def __init__(self, catalog: Catalog, diagnostics: Diagnostics) -> None:
+        self.context = Context(catalog, diagnostics)
+        self.queries: list[Query] = []
+        self.settings: list[tuple[str, OptionValue]] = []
+        self._failed: set[str] = set()  # names whose CREATE was wrong: not to be reported again
+
+    def statement(self, node: ast.Statement) -> None:
+        try:
+            self._statement(node)
+        except SsqlError as error:
+            self._report(node, error)
+        except RecursionError:
+            error = fail(
+                codes.TOO_DEEP, "this statement is nested too deeply", node.span,
+                helps=["split it with WITH, or with views"],
+            )  # fmt: skip
+            self._report(node, error)
+
+    def _report(self, node: ast.Statement, error: SsqlError) -> None:
+        if isinstance(node, ast.Create):
+            self._failed.add(node.name.text.casefold())
+        if error.diagnostic.code in (codes.UNKNOWN_RELATION, codes.UNKNOWN_SINK):
+            missing = error.diagnostic.message.rsplit(" ", 1)[-1].casefold()
+            if missing in self._failed:
+                return
+        self.context.diagnostics.add(error.diagnostic)
+
+    def _statement(self, node: ast.Statement) -> None:
+        match node:
+            case ast.CreateStream() | ast.CreateTable() | ast.CreateSink() | ast.CreateView() | ast.CreateFunction():
+                define(node, self.context)
+            case ast.Query():
+                self._query(node, Output(), node)
+            case ast.Insert():
+                self._insert(node)
+            case ast.Explain():
+                self._statement(node.statement)
+            case ast.Set():
+                self._set(node.option)
+            case ast.Drop():
+                self._drop(node)
+            case ast.Describe():
+                self._find(node.name)
+            case ast.Show():
+                pass
+            case _:
+                assert_never(node)
+
+    # -------------------------------------------------------------- queries
+
+    def _query(self, query: ast.Query, output: Output, statement: ast.Node) -> None:
+        plan = bind_query(query, self.context)
+        self._add(query, plan, output, statement)
+
+    def _add(self, query: ast.Query, plan: Plan, output: Output, statement: ast.Node) -> None:
+        self.queries.append(
+            Query(
+                number=len(self.queries) + 1,
+                plan=plan,
+                output=output,
+                forced_plan=forced_plan(query),
+                span=query.span,
+                statement_span=statement.span,
+            )
+        )
+
+    def _insert(self, node: ast.Insert) -> None:
+        output = Output(sink=self._sink(node.sink), late_sink=self._sink(node.late) if node.late else None)
+        assert output.sink is not None
+        plan = bind_query(node.query, self.context)
+        plan = _fitted(plan, output.sink, node)
+        self._add(node.query, plan, output, node)
+
+    def _sink(self, name: ast.Name) -> Sink:
+        catalog = self.context.catalog
+        entry = catalog.find(name.text)
+        if entry is None:
+            sinks = catalog.names(Sink)
+            helps = did_you_mean(name.text, sinks, "sinks")
+            if not sinks:
+                helps = ("create it first, as in CREATE SINK out WITH (connector = 'console')",)
+            raise fail(codes.UNKNOWN_SINK, f"unknown sink {name.text}", name.span, helps=helps)
+        if not isinstance(entry, Sink):
+            raise fail(
+                codes.NOT_READABLE, f"{entry.name} is a {kind_name(entry)}, and INSERT writes to a sink",
+                name.span, helps=did_you_mean(name.text, catalog.names(Sink), "sinks"),
+            )  # fmt: skip
+        if entry.connection is None:
+            raise fail(
+                codes.NO_CONNECTOR, f"{entry.name} does not say where its data goes", name.span,
+                helps=["add to its CREATE SINK: WITH (connector = 'console')"],
+            )  # fmt: skip
+        return entry
+
+    # -------------------------------------------------------------- the rest
+
+    def _set(self, option: ast.Option) -> None:
+        if option.key.startswith("ssql."):
+            if option.key not in SETTINGS:
+                raise fail(
+                    codes.BAD_OPTION, f"unknown setting {option.key}", option.key_span,
+                    helps=did_you_mean(option.key, SETTINGS, "settings of ssql"),
+                )  # fmt: skip
+        elif not option.key.startswith("spark."):
+            raise fail(
+                codes.BAD_OPTION, f"unknown setting {option.key}", option.key_span,
+                helps=["settings begin with spark. or ssql.", f"settings of ssql: {', '.join(SETTINGS)}"],
+            )  # fmt: skip
+        self.settings.append((option.key, option.value))
+
+    def _find(self, name: ast.Name) -> object:
+        entry = self.context.catalog.find(name.text)
+        if entry is None:
+            known = [e.name for e in self.context.catalog.entries.values()]
+            raise fail(
+                codes.UNKNOWN_OBJECT, f"there is no {name.text}", name.span,
+                helps=did_you_mean(name.text, known, "streams, tables, views, sinks and functions"),
+            )  # fmt: skip
+        return entry
+
+    def _drop(self, node: ast.Drop) -> None:
+        entry = self.context.catalog.find(node.name.text)
+        if entry is None and node.if_exists:
+            return
+        entry = self._find(node.name)  # type: ignore[assignment]
+        assert entry is not None
+        if kind_name(entry) != node.kind.lower():
+            raise fail(
+                codes.UNKNOWN_OBJECT, f"{entry.name} is a {kind_name(entry)}, not a {node.kind.lower()}",
+                node.name.span, helps=[f"write DROP {kind_name(entry).upper()} {entry.name}"],
+            )  # fmt: skip
+        self.context.catalog.remove(node.name.text)
+
+    def program(self) -> Program:
+        return Program(queries=tuple(self.queries), settings=tuple(self.settings))
+
+
+def forced_plan(query: ast.Query) -> str | None:
+    """The plan that a hint asks for: `/*+ PLAN(paned) */`."""
+    hints = [s.hint for s in query.selects if s.hint]
+    if not hints:
+        return None
+    hint, at = hints[0], 0
+    plan = None
+    while match := _HINT.match(hint.value, at):
+        at = match.end()
+        if match.group(1).upper() != "PLAN":
+            raise _bad_hint(f"unknown hint {match.group(1)}", hint.span, "the only hint is PLAN(…)")
+        plan = match.group(2).lower()
+        if plan not in PLANS:
+            raise _bad_hint(f"unknown plan {plan or '()'}", hint.span, *did_you_mean(plan, PLANS, "plans"))
+    if hint.value[at:].strip() or plan is None:
+        raise _bad_hint("this hint is not well formed", hint.span, "as in /*+ PLAN(paned) */")
+    return plan
+
+
+def _bad_hint(message: str, span: Span, *helps: str) -> SsqlError:
+    return fail(codes.BAD_HINT, message, span, helps=helps)
+
+
+def _fitted(plan: Plan, sink: Sink, node: ast.Insert) -> Plan:
+    """The plan with the sink's column names, if its columns fit."""
+    fields = plan.schema
+    span = node.query.selects[0].head
+    wanted = _target_columns(sink, node)
+    if not wanted:
+        return plan
+    has = ", ".join(f.name for f in fields)
+    if len(wanted) != len(fields):
+        raise fail(
+            codes.INSERT_MISMATCH,
+            f"the query has {len(fields)} columns, and {sink.name} takes {len(wanted)}", span,
+            notes=[f"the query has {has}", f"the sink takes {', '.join(n for n, _ in wanted)}"],
+            helps=["select as many columns as the sink has (a window adds window_start and window_end)"],
+        )  # fmt: skip
+    for field, (name, type) in zip(fields, wanted, strict=True):
+        if type is not None and not same_family(field.type, type):
+            raise fail(
+                codes.INSERT_MISMATCH, f"{field.name} is {field.type}, and {sink.name}.{name} is {type}",
+                span, notes=[f"the query has {has}"],
+                helps=["columns are matched by position; CAST it, or put the columns into the sink's order"],
+            )  # fmt: skip
+    if all(f.name == name for f, (name, _) in zip(fields, wanted, strict=True)):
+        return plan
+    items = tuple(
+        Named(name=name, scalar=Scalar(tree=column(f.name), type=f.type, span=span))
+        for f, (name, _) in zip(fields, wanted, strict=True)
+    )
+    return Project(input=plan, items=items, span=node.span)
+
+
+def _target_columns(sink: Sink, node: ast.Insert) -> list[tuple[str, str | None]]:
+    declared: dict[str, tuple[str, str | None]] = {
+        c.name.casefold(): (c.name, c.type) for c in sink.columns
+    }
+    if not node.columns:
+        return list(declared.values())
+    wanted: dict[str, tuple[str, str | None]] = {}
+    for name in node.columns:
+        key = name.text.casefold()
+        if key in wanted:
+            raise fail(codes.DUPLICATE_COLUMN, f"{name.text} is listed twice", name.span,
+                       helps=["list each column once"])  # fmt: skip
+        if declared and key not in declared:
+            raise fail(
+                codes.INSERT_MISMATCH, f"{sink.name} has no column {name.text}", name.span,
+                helps=did_you_mean(name.text, [n for n, _ in declared.values()], f"columns of {sink.name}"),
+            )  # fmt: skip
+        wanted[key] = declared.get(key, (name.text, None))
+    return list(wanted.values())
+
+
+def bind_file(file: ParsedFile, catalog: Catalog, diagnostics: Diagnostics) -> Program:
+    binder = ProgramBinder(catalog, diagnostics)
+    for parsed in file.statements:
+        binder.statement(parsed.node)
+    return binder.program()
+
+

@@ -1,0 +1,327 @@
+"""Scalar expressions: names resolved, functions checked, types found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from ssql.compiler import ast, codes
+from ssql.compiler.bind.context import Context
+from ssql.compiler.bind.scope import Scope
+from ssql.compiler.diagnostics import did_you_mean, fail
+from ssql.compiler.dialect import Expression, call_name, type_of
+from ssql.compiler.source import Span
+from ssql.compiler.spark_functions import FORBIDDEN, SPARK_WINDOWS, VOLATILE, kinds
+from ssql.planner.aggregates import AGGREGATES, OWN_AGGREGATES, Argument
+from ssql.planner.logical import Field
+from ssql.planner.scalar import UNKNOWN_TYPE, Scalar, column
+
+# They take a unit of time, which looks like a column, as their first argument.
+_UNIT_FIRST = frozenset({"dateadd", "date_add", "datediff", "date_diff", "timestampadd", "timestampdiff"})
+_UNITS = frozenset(
+    "microsecond millisecond second minute hour day dayofyear week month quarter year".split()
+)
+_AROUND_AGGREGATES = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
+_NUMERIC = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "INTERVAL", "STRING")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A resolved tree, with the text it came from for the sake of positions."""
+
+    expression: Expression
+    tree: exp.Expression
+
+    @property
+    def span(self) -> Span:
+        return self.expression.span
+
+    def span_of(self, node: exp.Expression) -> Span:
+        return self.expression.span_of(node)
+
+
+class ScalarBinder:
+    """Binds expressions over one scope."""
+
+    def __init__(self, context: Context, scope: Scope) -> None:
+        self.context = context
+        self.scope = scope
+        self._functions = context.catalog.functions()
+        # Columns that are not of the scope: this query's own window_start and window_end.
+        self.pseudo: dict[str, Field] = {}
+
+    def bind(self, text: ast.Scalar, place: str, *, aggregates: bool = False) -> Bound:
+        """Bind the expression of a clause; `place` names the clause in errors."""
+        return self.resolve(Expression(text.text, text.span.start), place, aggregates=aggregates)
+
+    def condition(self, text: ast.Scalar, place: str) -> Scalar:
+        """Bind a condition: a boolean without aggregates."""
+        scalar = self.scalar(self.bind(text, place))
+        self.check_condition(scalar, place)
+        return scalar
+
+    @staticmethod
+    def check_condition(scalar: Scalar, place: str) -> None:
+        if scalar.type not in ("BOOLEAN", "VOID", UNKNOWN_TYPE):
+            raise fail(
+                codes.WRONG_TYPE, f"{place} takes a condition, and this is {scalar.type}", scalar.span,
+                helps=["compare it with something, as in x > 0"],
+            )  # fmt: skip
+
+    def resolve(self, expression: Expression, place: str, *, aggregates: bool = False) -> Bound:
+        self._check_nodes(expression, place)
+        if not aggregates:
+            self._refuse_aggregates(expression, place)
+        inside = {id(n) for a in self.aggregates_in(expression.tree) for n in a.walk()}
+
+        def to_bound(node: exp.Expression) -> exp.Expression:
+            if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+                return node
+            return self._column(expression, node, in_aggregate=id(node) in inside)
+
+        # Columns are replaced in place: `id` of a copied node would say nothing.
+        tree = expression.tree
+        for node in list(tree.find_all(exp.Column)):
+            bound = to_bound(node)
+            if node is tree:
+                tree = bound
+            elif bound is not node:
+                node.replace(bound)
+        self._check_arguments(expression, tree)
+        return Bound(expression, tree)
+
+    # -------------------------------------------------------------- columns
+
+    def _column(
+        self, expression: Expression, node: exp.Column, *, in_aggregate: bool
+    ) -> exp.Expression:
+        parts = [p.name for p in node.parts]
+        span = expression.span_of(node)
+        if len(parts) == 1 and not in_aggregate and parts[0].casefold() in self.pseudo:
+            field, fields = self.pseudo[parts[0].casefold()], []
+        elif self._is_unit(node):
+            return exp.var(node.name)
+        else:
+            field, fields = self._find(parts, span)
+        found = column(field.name, field.relation)
+        found.this.meta.update(start=span.start - expression.base, end=span.end - expression.base - 1)
+        if not fields:
+            return found
+        self._check_fields(field, fields, span)
+        return exp.Dot.build([found, *(exp.to_identifier(f) for f in fields)])
+
+    @staticmethod
+    def _is_unit(node: exp.Column) -> bool:
+        call = node.parent
+        return (
+            isinstance(call, exp.Anonymous)
+            and call.name.lower() in _UNIT_FIRST
+            and node.arg_key == "expressions"
+            and node.index == 0
+            and node.name.lower() in _UNITS
+        )
+
+    def _find(self, parts: list[str], span: Span) -> tuple[Field, list[str]]:
+        """The field that the first part or two name, and the struct fields that follow."""
+        head, scope = parts[0], self.scope
+        if len(parts) == 1:
+            return scope.find(head, span), []
+        in_relation = {f.name.casefold() for f in scope.of_relation(head)}
+        if parts[1].casefold() in in_relation or (
+            scope.has_relation(head) and not scope.has_column(head)
+        ):
+            return scope.find(parts[1], span, head), parts[2:]
+        if scope.has_column(head):
+            return scope.find(head, span), parts[1:]
+        raise fail(
+            codes.UNKNOWN_QUALIFIER, f"unknown relation {head}", span,
+            helps=did_you_mean(head, scope.relations(), "relations in this FROM"),
+        )  # fmt: skip
+
+    @staticmethod
+    def _check_fields(field: Field, fields: list[str], span: Span) -> None:
+        type, path = exp.DataType.build(field.type, dialect="spark"), field.name
+        for name in fields:
+            if not type.is_type(exp.DataType.Type.STRUCT):
+                if type.is_type(exp.DataType.Type.MAP, exp.DataType.Type.ARRAY, exp.DataType.Type.VARIANT):
+                    return  # m.key and list.field are Spark's to read
+                raise fail(
+                    codes.UNKNOWN_COLUMN, f"{path} is {type.sql('spark')} and has no fields", span,
+                    helps=[f"write {path}"],
+                )  # fmt: skip
+            known = {f.name.casefold(): f for f in type.expressions}
+            if name.casefold() not in known:
+                raise fail(
+                    codes.UNKNOWN_COLUMN, f"{path} has no field {name}", span,
+                    helps=did_you_mean(name, [f.name for f in type.expressions], "fields"),
+                )  # fmt: skip
+            type, path = known[name.casefold()].args["kind"], f"{path}.{name}"
+
+    # -------------------------------------------------------------- checks
+
+    def _check_nodes(self, expression: Expression, place: str) -> None:
+        for node in expression.tree.walk():
+            match node:
+                case exp.Query() | exp.Subquery():
+                    raise fail(
+                        codes.SUBQUERY_IN_EXPRESSION, "a sub-query inside of an expression",
+                        expression.span_of(node),
+                        helps=["put it into FROM, as in FROM packets p, (SELECT …) q WHERE p.x = q.x"],
+                    )  # fmt: skip
+                case exp.Window():
+                    raise fail(
+                        codes.WINDOW_FUNCTION, "OVER cannot run on a stream", expression.span_of(node),
+                        helps=["use a window clause, as in max(len) [RANGE 10 minutes, SLIDE 1 minute]"],
+                    )  # fmt: skip
+                case exp.Placeholder() | exp.Parameter() | exp.SessionParameter():
+                    raise fail(
+                        codes.PARAMETER, "a parameter has no value here", expression.span_of(node),
+                        helps=["write the value itself"],
+                    )  # fmt: skip
+                case exp.JSONExtract() | exp.JSONExtractScalar():
+                    raise fail(
+                        codes.BAD_EXPRESSION, "-> is not an operator of Spark SQL",
+                        expression.span_of(node), helps=["use get_json_object(text, '$.path')"],
+                    )  # fmt: skip
+                case exp.Star() if not _counted(node):
+                    raise fail(
+                        codes.MISPLACED_STAR, f"* cannot stand here, in {place}",
+                        expression.span_of(node), helps=["name the columns"],
+                    )  # fmt: skip
+                case exp.Anonymous() | exp.Func():
+                    self._check_function(expression, node)
+
+    def _check_function(self, expression: Expression, node: exp.Expression) -> None:
+        name = call_name(node)
+        if name is None:
+            return
+        span = expression.span_of(node)
+        if name in FORBIDDEN:
+            raise fail(
+                codes.FORBIDDEN_FUNCTION, f"{name} calls into the JVM and is refused", span,
+                helps=["write a CREATE FUNCTION … LANGUAGE PYTHON instead"],
+            )  # fmt: skip
+        if name in VOLATILE:
+            self.context.diagnostics.warn(
+                codes.VOLATILE, f"{name}() gives another value each time it runs", span,
+                helps=["use the stream's own time or columns"],
+            )  # fmt: skip
+        if not isinstance(node, exp.Anonymous):
+            return
+        if name in SPARK_WINDOWS:
+            raise fail(
+                codes.WINDOW_FUNCTION, f"{name}() is Spark's way to write a window", span,
+                helps=["use a window clause, as in count(*) [RANGE 10 minutes, SLIDE 1 minute, WA ts]"],
+            )  # fmt: skip
+        kind = "aggregate" if name in OWN_AGGREGATES else kinds().get(name)
+        if kind == "window":
+            raise fail(
+                codes.WINDOW_FUNCTION, f"{name} needs OVER, which cannot run on a stream", span,
+                helps=["use a window clause, as in max(len) [RANGE 10 minutes, SLIDE 1 minute]"],
+            )  # fmt: skip
+        if kind == "generator" and node is not expression.tree:
+            raise fail(
+                codes.MISPLACED_GENERATOR, f"{name} makes rows, and stands as a SELECT item alone", span,
+                helps=["give it a SELECT item of its own, and compute on it in an outer query"],
+            )  # fmt: skip
+        if own := self._functions.get(name):
+            if len(node.expressions) != len(own.parameters):
+                takes = ", ".join(f"{p.name} {p.type}" for p in own.parameters)
+                raise fail(
+                    codes.WRONG_ARGUMENTS, f"{own.name} takes {len(own.parameters)} arguments, "
+                    f"not {len(node.expressions)}", span, helps=[f"it is {own.name}({takes})"],
+                )  # fmt: skip
+        elif kind is None or kind == "table":
+            known = [*kinds(), *OWN_AGGREGATES, *self._functions]
+            near = did_you_mean(name, known, "functions")
+            raise fail(
+                codes.UNKNOWN_FUNCTION, f"unknown function {name}", span,
+                helps=[
+                    *(h for h in near if h.startswith("did you")),
+                    f"functions of this file: {', '.join(self._functions)}"
+                    if self._functions else "it is not one of Spark's, and no CREATE FUNCTION makes it",
+                ],
+            )  # fmt: skip
+
+    def _check_arguments(self, expression: Expression, tree: exp.Expression) -> None:
+        """Aggregates once more, now that the types of their arguments can be known."""
+        for node in tree.find_all(exp.Anonymous):
+            known = AGGREGATES.get(node.name.lower())
+            if known is None or node.name.lower() in self._functions:
+                continue
+            arguments = node.expressions
+            if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
+                arguments = arguments[0].expressions
+            if isinstance(node.parent, exp.WithinGroup):
+                continue
+            if not known.least <= len(arguments) <= known.most:
+                raise fail(
+                    codes.WRONG_ARGUMENTS, f"{node.name} cannot take {len(arguments)} arguments",
+                    expression.span_of(node), helps=[f"it is {known.synopsis}"],
+                )  # fmt: skip
+            type = self.type_of(arguments[0])
+            wanted = known.argument
+            fits = {
+                Argument.NUMBER: type.startswith(_NUMERIC),
+                Argument.BOOLEAN: type == "BOOLEAN",
+                Argument.ORDERED: not type.startswith(("MAP", "VARIANT")),
+                Argument.ANY: True,
+            }[wanted]
+            if not fits and type not in (UNKNOWN_TYPE, "VOID"):
+                raise fail(
+                    codes.WRONG_ARGUMENTS, f"{node.name} takes {wanted.value}, and this is {type}",
+                    expression.span_of(arguments[0]), helps=[f"it is {known.synopsis}"],
+                )  # fmt: skip
+
+    def _refuse_aggregates(self, expression: Expression, place: str) -> None:
+        for node in self.aggregates_in(expression.tree):
+            helps = {
+                "WHERE": "filter groups with HAVING",
+                "GROUP BY": "group by columns, and aggregate in SELECT",
+            }
+            raise fail(
+                codes.MISPLACED_AGGREGATE, f"an aggregate cannot stand in {place}",
+                expression.span_of(node),
+                helps=[helps.get(place, "compute it in a sub-query first")],
+            )  # fmt: skip
+
+    # -------------------------------------------------------------- aggregates and types
+
+    def aggregates_in(self, tree: exp.Expression) -> list[exp.Expression]:
+        """The aggregate calls of an expression, each with its FILTER and the like around it."""
+        roots = []
+        for node in tree.find_all(exp.Anonymous):
+            name = node.name.lower()
+            if name in self._functions:
+                continue
+            if name in OWN_AGGREGATES or kinds().get(name) == "aggregate":
+                root: exp.Expression = node
+                while isinstance(root.parent, _AROUND_AGGREGATES) and root.arg_key == "this":
+                    root = root.parent
+                roots.append(root)
+        return roots
+
+    def type_of(self, tree: exp.Expression) -> str:
+        types = {(f.relation, f.name): f.type for f in (*self.scope.schema, *self.pseudo.values())}
+        functions = {name: f.returns for name, f in self._functions.items()}
+        for hitters in tree.find_all(exp.Anonymous):
+            if hitters.name.lower() == "heavy_hitters" and hitters.expressions:
+                functions["heavy_hitters"] = f"ARRAY<{self._known_type(hitters.expressions[0])}>"
+        return type_of(
+            tree, lambda c: types.get((c.table or None, c.name), UNKNOWN_TYPE), functions
+        )
+
+    def _known_type(self, tree: exp.Expression) -> str:
+        type = self.type_of(tree)
+        return "STRING" if type == UNKNOWN_TYPE else type
+
+    def scalar(self, bound: Bound) -> Scalar:
+        return Scalar(tree=bound.tree, type=self.type_of(bound.tree), span=bound.span)
+
+
+def _counted(star: exp.Expression) -> bool:
+    """The star of count(*)."""
+    call = star.parent
+    return isinstance(call, exp.Anonymous) and call.name.lower() == "count" and len(call.expressions) == 1
+

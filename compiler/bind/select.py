@@ -1,0 +1,71 @@
+"""Queries: one SELECT, UNION ALL of several, and WITH."""
+
+from __future__ import annotations
+
+from ssql.compiler import ast, codes
+from ssql.compiler.bind.context import Context
+from ssql.compiler.bind.grouping import Grouping
+from ssql.compiler.bind.items import Output, bind_items, unique
+from ssql.compiler.bind.joins import FromBinder
+from ssql.compiler.bind.ordering import bind_order
+from ssql.compiler.bind.relations import RelationBinder, check_union_member
+from ssql.compiler.bind.scalars import ScalarBinder
+from ssql.compiler.bind.scope import Scope
+from ssql.compiler.diagnostics import fail
+from ssql.planner.logical import Distinct, Epochs, Limit, Plan, Project, Union, is_streaming, walk
+
+
+def bind_query(query: ast.Query, context: Context) -> Plan:
+    for common in query.common:
+        context = context.with_common(common.name.text, bind_query(common.query, context))
+    plans = [bind_select(select, context) for select in query.selects]
+    if len(plans) == 1:
+        return plans[0]
+    for plan, select in zip(plans[1:], query.selects[1:], strict=True):
+        check_union_member(plans[0], plan, select)
+    if query.set_unions and any(is_streaming(p) for p in plans):
+        raise fail(
+            codes.SET_UNION_ON_STREAM, "UNION drops duplicates, which an endless stream cannot",
+            query.set_unions[0], helps=["write UNION ALL"],
+        )  # fmt: skip
+    union = Union(members=tuple(plans), span=query.span)
+    return Distinct(input=union, span=query.span) if query.set_unions else union
+
+
+def bind_select(select: ast.Select, context: Context) -> Plan:
+    plan = FromBinder(context, RelationBinder(context, bind_query)).bind(select)
+    scalars = ScalarBinder(context, Scope(plan.schema))
+    grouping = Grouping(context, plan, select, scalars)
+    items = bind_items(select, scalars)
+    if grouping.is_needed(items):
+        plan, outputs = grouping.bind(items)
+    else:
+        outputs = [Output(i.name, scalars.scalar(i.bound), i.chosen, i.span) for i in items]
+    project = Project(input=plan, items=unique(outputs), span=select.span)
+    result: Plan = bind_order(select, context, project) if select.order_by else project
+    if select.distinct:
+        result = _distinct(select, result)
+    if select.limit is not None:
+        result = _limit(select, result)
+    return result
+
+
+def _distinct(select: ast.Select, plan: Plan) -> Plan:
+    by_epoch = any(isinstance(n, Epochs) for n in walk(plan))
+    if is_streaming(plan) and not by_epoch and not any(f.progressing for f in plan.schema):
+        raise fail(
+            codes.NEVER_CLOSES, "DISTINCT over a stream would have to keep every row for ever",
+            select.head,
+            helps=["select the stream's time column too, or use count(DISTINCT …) with a window"],
+        )  # fmt: skip
+    return Distinct(input=plan, span=select.span)
+
+
+def _limit(select: ast.Select, plan: Plan) -> Plan:
+    assert select.limit is not None and select.limit_span is not None
+    if is_streaming(plan):
+        raise fail(
+            codes.LIMIT_ON_STREAM, "LIMIT on a stream depends on what arrives first",
+            select.limit_span, helps=["drop it, or use a window and HAVING"],
+        )  # fmt: skip
+    return Limit(input=plan, count=select.limit, span=select.limit_span)
