@@ -5,11 +5,12 @@ Lengths in time are whole microseconds, positions in time are microseconds since
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from math import gcd
 
 from ssql.planner.scalar import Scalar
+from ssql.planner.span import NOWHERE, Span
 
 ROWS_TYPE = "BIGINT"
 TIME_TYPE = "TIMESTAMP"
@@ -23,6 +24,7 @@ class TimeWindow:
     slide_us: int
     origin_us: int = 0
     attribute: Scalar
+    span: Span = field(default=NOWHERE, compare=False)
 
     bound_type = TIME_TYPE
 
@@ -47,6 +49,7 @@ class LandmarkWindow:
     slide_us: int
     origin_us: int = 0
     attribute: Scalar
+    span: Span = field(default=NOWHERE, compare=False)
 
     bound_type = TIME_TYPE
 
@@ -58,6 +61,7 @@ class RowWindow:
     range_rows: int
     slide_rows: int
     partition: tuple[Scalar, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
 
     bound_type = ROWS_TYPE
 
@@ -76,6 +80,7 @@ class TupleWindow:
     order: RowOrder
     attribute: Scalar
     partition: tuple[Scalar, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
 
     bound_type = TIME_TYPE
 

@@ -8,16 +8,8 @@ from decimal import Decimal, InvalidOperation
 from ssql.compiler import ast, codes
 from ssql.compiler.diagnostics import did_you_mean, fail
 from ssql.compiler.source import Span
+from ssql.planner.durations import MICROSECONDS
 
-_MICROSECONDS = {
-    "microsecond": 1,
-    "millisecond": 1_000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-    "day": 86_400_000_000,
-    "week": 604_800_000_000,
-}
 _SPELLINGS = {
     "us": "microsecond", "microsec": "microsecond", "ms": "millisecond", "msec": "millisecond",
     "millisec": "millisecond", "milli": "millisecond", "s": "second", "sec": "second",
@@ -26,7 +18,7 @@ _SPELLINGS = {
 _ROWS = ("row", "tuple")
 _CALENDAR = ("month", "quarter", "year")
 _SHOWN = ("ms", "milliseconds", "seconds", "minutes", "hours", "days", "weeks", "rows")
-MAX_MICROSECONDS = 10_000 * 365 * _MICROSECONDS["day"]  # Spark's timestamps reach no further
+MAX_MICROSECONDS = 10_000 * 365 * MICROSECONDS["day"]  # Spark's timestamps reach no further
 MAX_ROWS = 2**53
 
 
@@ -69,7 +61,7 @@ def duration_us(interval: ast.Interval, what: str) -> int:
 
 def unit_microseconds(unit: str) -> int | None:
     """Microseconds of a unit of time; None if it is not one."""
-    return _MICROSECONDS.get(_singular(unit))
+    return MICROSECONDS.get(_singular(unit))
 
 
 def _singular(unit: str) -> str:
@@ -91,7 +83,7 @@ def _unit(written: str, span: Span, context: str) -> str:
             codes.CALENDAR_UNIT, f"a {word} has no fixed length", span,
             helps=["say it in days: 30 days, 365 days"],
         )  # fmt: skip
-    if word not in _MICROSECONDS and word not in _ROWS:
+    if word not in MICROSECONDS and word not in _ROWS:
         raise fail(
             codes.BAD_UNIT, f"unknown unit {written}", span,
             helps=did_you_mean(written, _SHOWN, "units"),
@@ -101,7 +93,7 @@ def _unit(written: str, span: Span, context: str) -> str:
 
 def _exact(number: Decimal, unit: str, span: Span, what: str) -> Amount:
     in_rows = unit in _ROWS
-    value = number * (1 if in_rows else _MICROSECONDS[unit])
+    value = number * (1 if in_rows else MICROSECONDS[unit])
     if value != value.to_integral_value():
         whole = "whole rows" if in_rows else "whole microseconds"
         raise fail(codes.INEXACT_LENGTH, f"{what} is not in {whole}", span, helps=[f"use {whole}"])
@@ -112,12 +104,3 @@ def _exact(number: Decimal, unit: str, span: Span, what: str) -> Amount:
         )
     return Amount(int(value), in_rows)
 
-
-def spell(microseconds: int) -> str:
-    """A length of time as a person would write it: `10 minutes`, `1.5 seconds`."""
-    for unit in ("day", "hour", "minute", "second", "millisecond", "microsecond"):
-        size = _MICROSECONDS[unit]
-        if microseconds % size == 0 and microseconds >= size:
-            count = microseconds // size
-            return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
-    return "0 seconds"

@@ -115,5 +115,5 @@ def unique(outputs: list[Output]) -> tuple[Named, ...]:
             number += 1
             name = f"{output.name}_{number}"
         taken.add(name.casefold())
-        named.append(Named(name=name, scalar=output.scalar))
+        named.append(Named(name=name, scalar=output.scalar, span=output.span))
     return tuple(named)

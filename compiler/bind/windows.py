@@ -125,7 +125,12 @@ class WindowBinder:
                     clause.span, helps=["number them per key with PA, if that is what you want"],
                 )  # fmt: skip
             return (
-                RowWindow(range_rows=range_.value, slide_rows=slide.value, partition=partition),
+                RowWindow(
+                    range_rows=range_.value,
+                    slide_rows=slide.value,
+                    partition=partition,
+                    span=clause.span,
+                ),
                 partition,
             )
         return (
@@ -134,6 +139,7 @@ class WindowBinder:
                 slide_us=slide.value,
                 origin_us=origin_us(items.origin),
                 attribute=self._wa(items),
+                span=clause.span,
             ),
             partition,
         )
@@ -176,7 +182,10 @@ class WindowBinder:
             helps=["fine for few groups; else give RANGE a length"],
         )  # fmt: skip
         return LandmarkWindow(
-            slide_us=slide.value, origin_us=origin_us(items.origin), attribute=self._wa(items)
+            slide_us=slide.value,
+            origin_us=origin_us(items.origin),
+            attribute=self._wa(items),
+            span=items.clause.span,
         )
 
     def _tuple_window(self, items: Items, partition: tuple[Scalar, ...]) -> TupleWindow:
@@ -225,6 +234,7 @@ class WindowBinder:
             order=order,
             attribute=attribute,
             partition=partition,
+            span=items.clause.span,
         )
 
     @staticmethod

@@ -1,0 +1,155 @@
+"""A whole program to the text of one Python module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from ssql import __version__
+from ssql.compiler.emit.connections import kafka_value, read_calls, value_literal, write_calls
+from ssql.compiler.emit.python import Call, Names, chain, comment, literal
+from ssql.compiler.emit.queries import QueryEmitter
+from ssql.compiler.source import Source
+from ssql.planner.catalog import Function, Stream, Table
+from ssql.planner.choose import Choice
+from ssql.planner.logical import OneRow, Program, StreamScan, TableScan, is_streaming, walk
+
+
+@dataclass(frozen=True, slots=True)
+class _QueryFunction:
+    name: str
+    choice: Choice
+    frames: tuple[str, ...]  # what it reads, by Python name
+    body: tuple[str, ...]
+    needs_session: bool
+
+
+def emit(
+    source: Source, program: Program, choices: tuple[Choice, ...], functions: tuple[Function, ...]
+) -> str:
+    names = Names()
+    entries = _entries(choices)
+    frames = {e.name: names.make(e.name) for e in entries}
+    readers = [_reader(source, e, frames[e.name]) for e in entries]
+    queries = [_query(source, c, frames, names) for c in choices]
+    blocks = [
+        *readers,
+        *(_query_function(q) for q in queries),
+        _main(source, program, entries, frames, queries, functions),
+    ]
+    text = "\n\n\n".join("\n".join(b) for b in blocks)
+    head = "\n".join([*_header(source, queries), "", *_imports(text, functions)])
+    return f'{head}\n\n\n{text}\n\n\nif __name__ == "__main__":\n    main()\n'
+
+
+def _entries(choices: tuple[Choice, ...]) -> list[Stream | Table]:
+    """The streams and tables that are read, in the order of the source."""
+    found: dict[str, Stream | Table] = {}
+    for choice in choices:
+        for node in walk(choice.query.plan):
+            if isinstance(node, StreamScan):
+                found[node.stream.name] = node.stream
+            elif isinstance(node, TableScan):
+                found[node.table.name] = node.table
+    return sorted(found.values(), key=lambda e: e.span)
+
+
+def _header(source: Source, queries: list[_QueryFunction]) -> Iterator[str]:
+    yield from comment(f"Compiled by ssql {__version__} from {PurePath(source.name).name}.")
+    yield "#"
+    for query in queries:
+        yield from comment(f"{query.name}: plan {query.choice.plan}, because {query.choice.reason}.")
+
+
+def _imports(text: str, functions: tuple[Function, ...]) -> Iterator[str]:
+    if "os.environ[" in text:
+        yield "import os"
+        yield ""
+    for function in sorted(functions, key=lambda f: (f.module, f.attribute)):
+        yield f"from {function.module} import {function.attribute} as {_udf(function)}"
+    yield "from pyspark.sql import DataFrame, SparkSession"
+    if "F." in text:
+        yield "from pyspark.sql import functions as F"
+
+
+def _udf(function: Function) -> str:
+    return f"udf_{function.attribute}"
+
+
+def _reader(source: Source, entry: Stream | Table, frame: str) -> list[str]:
+    kind = "STREAM" if isinstance(entry, Stream) else "TABLE"
+    reader, calls = read_calls(entry)
+    return [
+        f"def read_{frame}(spark: SparkSession) -> DataFrame:",
+        *comment(f"CREATE {kind} {entry.name}", "    "),
+        *chain("return ", reader, calls),
+    ]
+
+
+def _query(source: Source, choice: Choice, frames: dict[str, str], names: Names) -> _QueryFunction:
+    plan, sink = choice.query.plan, choice.query.output.sink
+    read = dict.fromkeys(
+        n.stream.name if isinstance(n, StreamScan) else n.table.name
+        for n in walk(plan)
+        if isinstance(n, StreamScan | TableScan)
+    )
+    used = {name: frames[name] for name in frames if name in read}
+    return _QueryFunction(
+        name=names.make(sink.name if sink else f"query_{choice.query.number}"),
+        choice=choice,
+        frames=tuple(used.values()),
+        body=tuple(QueryEmitter(source, used).body(plan)),
+        needs_session=any(isinstance(n, OneRow) for n in walk(plan)),
+    )
+
+
+def _arguments(query: _QueryFunction) -> list[str]:
+    return [*(["spark"] if query.needs_session else []), *query.frames]
+
+
+def _query_function(query: _QueryFunction) -> list[str]:
+    parameters = [
+        f"{a}: {'SparkSession' if a == 'spark' else 'DataFrame'}" for a in _arguments(query)
+    ]
+    signature = f"def {query.name}({', '.join(parameters)}) -> DataFrame:"
+    if len(signature) > 88:
+        signature = "\n".join([f"def {query.name}(", *(f"    {p}," for p in parameters), ") -> DataFrame:"])
+    return [signature, *query.body]
+
+
+def _main(
+    source: Source,
+    program: Program,
+    entries: list[Stream | Table],
+    frames: dict[str, str],
+    queries: list[_QueryFunction],
+    functions: tuple[Function, ...],
+) -> list[str]:
+    builder = [Call("appName", (literal(PurePath(source.name).stem),))]
+    settings = {"spark.sql.session.timeZone": literal("UTC")}
+    settings |= {k: value_literal(v) for k, v in program.settings if k.startswith("spark.")}
+    builder += [Call("config", (literal(k), v)) for k, v in settings.items()]
+    lines = [
+        "def main() -> None:",
+        *chain("spark = ", "SparkSession.builder", [*builder, Call("getOrCreate")]),
+    ]
+    for function in functions:
+        register = (literal(function.name), _udf(function), literal(function.returns))
+        lines += chain("", "spark.udf", [Call("register", register)])
+    for entry in entries:
+        lines.append(f"    {frames[entry.name]} = read_{frames[entry.name]}(spark)")
+    streaming = False
+    for query in queries:
+        lines += _start(query)
+        streaming |= is_streaming(query.choice.query.plan)
+    if streaming:
+        lines.append("    spark.streams.awaitAnyTermination()")
+    return lines
+
+
+def _start(query: _QueryFunction) -> list[str]:
+    sink = query.choice.query.output.sink
+    streaming = is_streaming(query.choice.query.plan)
+    head = f"{query.name}({', '.join(_arguments(query))})"
+    return chain("", head, [*kafka_value(sink), *write_calls(sink, query.name, streaming=streaming)])

@@ -1,0 +1,100 @@
+"""Python text: literals, names, comments and calls, laid out as ruff and black leave them.
+
+Generated code is executed, so text of users appears in literals and comments only, and both are
+made here.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+WIDTH = 88
+INDENT = "    "
+_UNSAFE = re.compile(r'[\\"\x00-\x1f\x7f-\xa0\xad\u0600-\u0605\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff0-\ufffb\ud800-\udfff]')
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_TAKEN = frozenset({"DataFrame", "F", "SparkSession", "main", "os", "spark", "print", "row"})
+
+
+def literal(text: str) -> str:
+    """A Python string literal, in double quotes unless that needs more escapes."""
+    if '"' in text and "'" not in text and not _UNSAFE.search(text.replace('"', "")):
+        return f"'{text}'"
+    return '"' + _UNSAFE.sub(_escape, text) + '"'
+
+
+def _escape(found: re.Match[str]) -> str:
+    sign = found.group()
+    if sign in _ESCAPES:
+        return _ESCAPES[sign]
+    code = ord(sign)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def comment(text: str, indent: str = "") -> list[str]:
+    """Text as comment lines, without anything that could end or hide one."""
+    clean = " ".join(re.sub(r"[^\x20-\x7e\u00a1-\U0010ffff]|[\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]", " ", text).split())
+    return textwrap.wrap(
+        clean, WIDTH, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}#   ",
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+class Names:
+    """Python names for SQL ones: each its own."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = {*_TAKEN, *taken}
+
+    def make(self, wanted: str) -> str:
+        base = re.sub(r"[^0-9A-Za-z_]+", "_", wanted).strip("_").lower() or "query"
+        if base[0].isdigit() or keyword.iskeyword(base) or keyword.issoftkeyword(base):
+            base = f"_{base}" if base[0].isdigit() else f"{base}_"
+        name, number = base, 1
+        while name in self._taken:
+            number += 1
+            name = f"{base}_{number}"
+        self._taken.add(name)
+        return name
+
+    def release(self, name: str) -> None:
+        self._taken.discard(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    name: str
+    arguments: tuple[str, ...] = ()
+
+
+def chain(prefix: str, head: str, calls: list[Call], indent: str = INDENT) -> list[str]:
+    """`prefix head.call(…).call(…)`, on one line if it fits, else a call a line."""
+    flat = head + "".join(f".{c.name}({', '.join(c.arguments)})" for c in calls)
+    if len(indent) + len(prefix) + len(flat) <= WIDTH:
+        return [f"{indent}{prefix}{flat}"]
+    if len(calls) == 1:
+        return _exploded(f"{indent}{prefix}{head}.{calls[0].name}", calls[0].arguments, indent)
+    inner = indent + INDENT
+    lines = [f"{indent}{prefix}("]
+    if head.endswith(")"):
+        lines.append(f"{inner}{head}")
+    else:
+        first, *calls = calls
+        lines += _call_lines(f"{inner}{head}.{first.name}", first.arguments, inner)
+    for call in calls:
+        lines += _call_lines(f"{inner}.{call.name}", call.arguments, inner)
+    return [*lines, f"{indent})"]
+
+
+def _call_lines(start: str, arguments: tuple[str, ...], indent: str) -> list[str]:
+    flat = f"{start}({', '.join(arguments)})"
+    return [flat] if len(flat) <= WIDTH or not arguments else _exploded(start, arguments, indent)
+
+
+def _exploded(start: str, arguments: tuple[str, ...], indent: str) -> list[str]:
+    inner = indent + INDENT
+    return [f"{start}(", *(f"{inner}{a}," for a in arguments), f"{indent})"]
+

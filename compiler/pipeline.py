@@ -1,0 +1,66 @@
+"""The compiler from end to end: source → parse → bind → choose → emit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ssql.compiler import codes
+from ssql.compiler.bind.program import bind_file
+from ssql.compiler.diagnostics import Diagnostic, Diagnostics, SsqlError
+from ssql.compiler.emit.module import emit
+from ssql.compiler.parser import ParsedFile, parse
+from ssql.compiler.source import Source, Span
+from ssql.planner.catalog import Catalog, Function
+from ssql.planner.choose import Choice, Unsupported, choose
+from ssql.planner.logical import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A source as far as it was understood; `diagnostics` says what was not."""
+
+    file: ParsedFile
+    catalog: Catalog
+    program: Program
+    diagnostics: Diagnostics
+
+
+def check(source: Source) -> Checked:
+    diagnostics = Diagnostics()
+    catalog = Catalog()
+    file = parse(source, diagnostics)
+    program = bind_file(file, catalog, diagnostics)
+    return Checked(file, catalog, program, diagnostics)
+
+
+def compile_source(source: Source) -> tuple[str | None, Diagnostics]:
+    """The PySpark text; None if something is wrong, which the diagnostics then say."""
+    checked = check(source)
+    found = checked.diagnostics
+    if found.has_errors:
+        return None, found
+    if not checked.program.queries:
+        helps = ("add a SELECT or an INSERT",)
+        found.add(Diagnostic(codes.NOTHING_TO_COMPILE, "there is nothing to compile", Span(0, 0), helps=helps))
+        return None, found
+    choices = _choices(checked.program, found)
+    if found.has_errors:
+        return None, found
+    functions = tuple(e for e in checked.catalog.entries.values() if isinstance(e, Function))
+    try:
+        return emit(source, checked.program, choices, functions), found
+    except SsqlError as error:
+        found.add(error.diagnostic)
+        return None, found
+
+
+def _choices(program: Program, found: Diagnostics) -> tuple[Choice, ...]:
+    choices = []
+    for query in program.queries:
+        choice = choose(query)
+        if isinstance(choice, Unsupported):
+            message = f"{choice.what} is not compiled yet"
+            found.add(Diagnostic(codes.NOT_COMPILED_YET, message, choice.span, helps=(choice.help,)))
+        else:
+            choices.append(choice)
+    return tuple(choices)
