@@ -5,39 +5,46 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
+from typing import TypeVar, dataclass_transform
 
 from ssql.compiler.source import Span
 
 
-def _span() -> Span:
-    return field(compare=False)  # type: ignore[no-any-return]
+_Class = TypeVar("_Class")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
+def _node(cls: type[_Class]) -> type[_Class]:
+    """An immutable node. Trees are compared and printed by nobody but tests, and the methods
+    for it would take longer to make, for fifty classes, than a query takes to compile."""
+    return dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)(cls)
+
+
+@_node
 class Node:
-    span: Span = _span()
+    span: Span
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class Name(Node):
     """An identifier, without its backticks."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class ColumnName(Node):
     parts: tuple[Name, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class Scalar(Node):
     """A scalar expression, captured as text; sqlglot reads it when it is bound."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class String(Node):
     """A string literal: its value. `text` starts one character after `span` does."""
 
@@ -47,13 +54,13 @@ class String(Node):
 # ------------------------------------------------------------------ window clauses
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class Length(Node):
     """`10 minutes`, `1000 rows`; the unit is empty where none was written."""
 
     number: Decimal
     unit: str
-    unit_span: Span = _span()
+    unit_span: Span
 
 
 class RangeKind(Enum):
@@ -62,23 +69,23 @@ class RangeKind(Enum):
     ALL = "all"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class RangeItem(Node):
     kind: RangeKind
     length: Length | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class SlideItem(Node):
     length: Length
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class RowNumber(Node):
     """`row-num`"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class Rank(Node):
     """`rank(ts)`"""
 
@@ -88,7 +95,7 @@ class Rank(Node):
 Attribute = RowNumber | Rank | ColumnName
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class AttributeItem(Node):
     """`WA x`, `RATTR x` or `SATTR x`; `keyword` is one of these three."""
 
@@ -96,12 +103,12 @@ class AttributeItem(Node):
     attribute: Attribute
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class PartitionItem(Node):
     columns: tuple[ColumnName, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class OriginItem(Node):
     text: String
 
@@ -109,7 +116,7 @@ class OriginItem(Node):
 WindowItem = RangeItem | SlideItem | AttributeItem | PartitionItem | OriginItem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class WindowClause(Node):
     items: tuple[WindowItem, ...]
 
@@ -117,31 +124,31 @@ class WindowClause(Node):
 # ------------------------------------------------------------------ queries
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class SelectItem(Node):
     expression: Scalar
     alias: Name | None
     window: WindowClause | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class RelationName(Node):
     name: Name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class Subquery(Node):
     query: Query
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class UnionOf(Node):
     """`A UNION B` in FROM: the bag union."""
 
     members: tuple[Relation, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class Epoch(Node):
     """`STREAM(packets, 'CUT ON ts BY 60 SECS', 'BLOCK', 12)`"""
 
@@ -150,36 +157,36 @@ class Epoch(Node):
     cut: String
     block: String | None
     chunks: Decimal | None
-    chunks_span: Span | None = field(compare=False)
+    chunks_span: Span | None
 
 
 Relation = RelationName | Subquery | UnionOf | Epoch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class FromItem(Node):
     relation: Relation
     alias: Name | None
     window: WindowClause | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class Join(Node):
     """A further FROM item: `kind` is `,` or the join's words in capitals, without JOIN."""
 
     kind: str
-    kind_span: Span = _span()
+    kind_span: Span
     item: FromItem
     on: Scalar | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class From(Node):
     first: FromItem
     joins: tuple[Join, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class Select(Node):
     hint: String | None
     distinct: bool
@@ -190,31 +197,31 @@ class Select(Node):
     having: Scalar | None
     order_by: tuple[Scalar, ...]
     limit: int | None
-    limit_span: Span | None = field(compare=False)
+    limit_span: Span | None
     within: Length | None
-    head: Span = field(compare=False)  # the word SELECT, for errors about the whole
+    head: Span  # the word SELECT, for errors about the whole
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class CommonTable(Node):
     name: Name
     query: Query
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class Query(Node):
     """One SELECT, or several under `UNION ALL`."""
 
     common: tuple[CommonTable, ...]
     selects: tuple[Select, ...]
     # The spans of plain `UNION`s between the SELECTs, which drop duplicates.
-    set_unions: tuple[Span, ...] = field(compare=False)
+    set_unions: tuple[Span, ...]
 
 
 # ------------------------------------------------------------------ statements
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class Column(Node):
     name: Name
     type: Scalar
@@ -222,13 +229,13 @@ class Column(Node):
     comment: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class Interval(Node):
     number: str
     unit: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class Idle(Node):
     """`IDLE AFTER i [ADVANCE BY CLOCK]`"""
 
@@ -236,7 +243,7 @@ class Idle(Node):
     by_clock: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class Watermark(Node):
     column: Name
     base: Name
@@ -244,22 +251,22 @@ class Watermark(Node):
     idle: Idle | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class Option(Node):
     key: str
     value: str | Decimal | bool
-    key_span: Span = _span()
-    value_span: Span = _span()
+    key_span: Span
+    value_span: Span
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class Create(Node):
     name: Name
     replace: bool
     if_not_exists: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class CreateStream(Create):
     columns: tuple[Column, ...]
     watermarks: tuple[Watermark, ...]
@@ -267,24 +274,24 @@ class CreateStream(Create):
     options: tuple[Option, ...] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class CreateTable(Create):
     columns: tuple[Column, ...]
     options: tuple[Option, ...] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class CreateSink(Create):
     columns: tuple[Column, ...]
     options: tuple[Option, ...] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class CreateView(Create):
     query: Query
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class CreateFunction(Create):
     parameters: tuple[Column, ...]
     returns: Scalar
@@ -292,14 +299,14 @@ class CreateFunction(Create):
     target: String
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class Drop(Node):
     kind: str
     name: Name
     if_exists: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class Insert(Node):
     sink: Name
     columns: tuple[Name, ...]
@@ -307,24 +314,24 @@ class Insert(Node):
     query: Query
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class Explain(Node):
     verbose: bool
     analyze: bool
     statement: Query | Insert
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class Set(Node):
     option: Option
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class Show(Node):
     kind: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@_node
 class Describe(Node):
     name: Name
 

@@ -70,11 +70,20 @@ class Outline:
             )
 
 
-def outline_query(query: Query) -> Outline:
+def outline_query(query: Query, *, verbose: bool = False) -> Outline:
+    """The logical plan; with `verbose`, the columns that each operator gives."""
     plan = outline(query.plan)
+    if verbose:
+        plan = _with_columns(plan, query.plan)
     title = f"Query {query.number} → {_target(query.output)}"
     details = (f"plan: {query.forced_plan} (asked for by a hint)",) if query.forced_plan else ()
     return Outline(title, details, (plan,))
+
+
+def _with_columns(shown: Outline, plan: Plan) -> Outline:
+    columns = ", ".join(f"{f.name} {f.type}{' ⏱' if f.progressing else ''}" for f in plan.schema)
+    inputs = (_with_columns(o, p) for o, p in zip(shown.inputs, plan.inputs, strict=True))
+    return Outline(shown.title, (*shown.details, f"gives {columns}"), tuple(inputs))
 
 
 def _target(output: Output) -> str:

@@ -359,6 +359,7 @@ class Query(Node):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     queries: tuple[Query, ...]
+    explained: tuple[Query, ...] = ()  # those that only EXPLAIN asks about
     settings: tuple[tuple[str, OptionValue], ...]
 
     def setting(self, key: str) -> str | Decimal | bool | None:

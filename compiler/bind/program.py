@@ -29,6 +29,7 @@ class ProgramBinder:
     def __init__(self, catalog: Catalog, diagnostics: Diagnostics) -> None:
         self.context = Context(catalog, diagnostics)
         self.queries: list[Query] = []
+        self.explained: list[Query] = []
         self.settings: list[tuple[str, OptionValue]] = []
         self._failed: set[str] = set()  # names whose CREATE was wrong: not to be reported again
 
@@ -57,12 +58,10 @@ class ProgramBinder:
         match node:
             case ast.CreateStream() | ast.CreateTable() | ast.CreateSink() | ast.CreateView() | ast.CreateFunction():
                 define(node, self.context)
-            case ast.Query():
-                self._query(node, Output(), node)
-            case ast.Insert():
-                self._insert(node)
+            case ast.Query() | ast.Insert():
+                self.queries.append(self._query(node, len(self.queries) + 1))
             case ast.Explain():
-                self._statement(node.statement)
+                self.explained.append(self._query(node.statement, len(self.explained) + 1))
             case ast.Set():
                 self._set(node.option)
             case ast.Drop():
@@ -76,28 +75,22 @@ class ProgramBinder:
 
     # -------------------------------------------------------------- queries
 
-    def _query(self, query: ast.Query, output: Output, statement: ast.Node) -> None:
-        plan = bind_query(query, self.context)
-        self._add(query, plan, output, statement)
-
-    def _add(self, query: ast.Query, plan: Plan, output: Output, statement: ast.Node) -> None:
-        self.queries.append(
-            Query(
-                number=len(self.queries) + 1,
-                plan=plan,
-                output=output,
-                forced_plan=forced_plan(query),
-                span=query.span,
-                statement_span=statement.span,
-            )
+    def _query(self, node: ast.Query | ast.Insert, number: int) -> Query:
+        if isinstance(node, ast.Query):
+            query, output = node, Output()
+            plan = bind_query(query, self.context)
+        else:
+            query, sink = node.query, self._sink(node.sink)
+            output = Output(sink=sink, late_sink=self._sink(node.late) if node.late else None)
+            plan = _fitted(bind_query(query, self.context), sink, node)
+        return Query(
+            number=number,
+            plan=plan,
+            output=output,
+            forced_plan=forced_plan(query),
+            span=query.span,
+            statement_span=node.span,
         )
-
-    def _insert(self, node: ast.Insert) -> None:
-        output = Output(sink=self._sink(node.sink), late_sink=self._sink(node.late) if node.late else None)
-        assert output.sink is not None
-        plan = bind_query(node.query, self.context)
-        plan = _fitted(plan, output.sink, node)
-        self._add(node.query, plan, output, node)
 
     def _sink(self, name: ast.Name) -> Sink:
         catalog = self.context.catalog
@@ -160,7 +153,11 @@ class ProgramBinder:
         self.context.catalog.remove(node.name.text)
 
     def program(self) -> Program:
-        return Program(queries=tuple(self.queries), settings=tuple(self.settings))
+        return Program(
+            queries=tuple(self.queries),
+            explained=tuple(self.explained),
+            settings=tuple(self.settings),
+        )
 
 
 def forced_plan(query: ast.Query) -> str | None:

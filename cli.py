@@ -1,0 +1,319 @@
+"""The command line: the only place that prints or exits."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ssql import __version__
+
+if TYPE_CHECKING:
+    from ssql.compiler.diagnostics import Diagnostic, Diagnostics
+    from ssql.compiler.source import Source
+    from ssql.planner.explain import Outline
+
+FINE, WRONG_INPUT = 0, 2
+STDIN = "-"
+
+
+def entry() -> None:
+    """The `ssql` command."""
+    gc.disable()  # a command lives for a moment, and imports make nothing but survivors
+    try:
+        code = main(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:  # `ssql … | head`: whoever reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = FINE
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)
+
+
+def main(arguments: list[str]) -> int:
+    parsed = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = parsed.command
+    return command(parsed)
+
+
+# ------------------------------------------------------------------ commands
+
+
+def _check(options: argparse.Namespace) -> int:
+    from ssql.compiler.pipeline import check
+
+    found: list[tuple[Source, Diagnostic]] = []
+    for path in options.files:
+        source, diagnostics = _read(path)
+        if source.text or not diagnostics.has_errors:
+            diagnostics = check(source).diagnostics
+        found += [(source, d) for d in diagnostics]
+    return _report(found, options.format, files=len(options.files))
+
+
+def _compile(options: argparse.Namespace) -> int:
+    from ssql.compiler.pipeline import compile_source
+
+    source, diagnostics = _read(options.file)
+    text: str | None = None
+    if not diagnostics.has_errors:
+        text, diagnostics = compile_source(source)
+    code = _report([(source, d) for d in diagnostics], options.format, to_stdout=False)
+    if text is None:
+        return code
+    if options.output is None:
+        sys.stdout.write(text)
+        return code
+    return code if _write(options.output, text) else WRONG_INPUT
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from ssql.compiler.pipeline import check
+    from ssql.planner.explain import outline_query
+
+    source, diagnostics = _read(options.file)
+    outlines: list[Outline] = []
+    if not diagnostics.has_errors:
+        checked = check(source)
+        diagnostics = checked.diagnostics
+        asked = [*checked.program.queries, *checked.program.explained]
+        asked.sort(key=lambda q: q.statement_span)
+        outlines = [outline_query(q, verbose=options.verbose) for q in asked]
+    code = _report([(source, d) for d in diagnostics], options.format, to_stdout=False)
+    if code == FINE:
+        _show_outlines(outlines)
+    return code
+
+
+def _fmt(options: argparse.Namespace) -> int:
+    code, changed = FINE, 0
+    for path in options.files:
+        source, text = _formatted(path, options.format)
+        if text is None:
+            code = WRONG_INPUT
+        elif options.stdout or path == STDIN:
+            sys.stdout.write(text)
+        elif text != source.text:
+            changed += 1
+            if options.check:
+                _say(f"{path} would be reformatted")
+            elif not _write(path, text):
+                code = WRONG_INPUT
+            else:
+                _say(f"{path} reformatted")
+    if options.check and changed:
+        return WRONG_INPUT
+    return code
+
+
+def _formatted(path: str, format: str) -> tuple[Source, str | None]:
+    from ssql.compiler.format import format_file
+    from ssql.compiler.parser import parse
+
+    source, diagnostics = _read(path)
+    if not diagnostics.has_errors:
+        file = parse(source, diagnostics)
+    if diagnostics.has_errors:
+        _report([(source, d) for d in diagnostics], format, to_stdout=False)
+        return source, None
+    return source, format_file(file)
+
+
+# ------------------------------------------------------------------ reading and writing
+
+
+def _read(path: str) -> tuple[Source, Diagnostics]:
+    """A file as a source; what is wrong with the file is a diagnostic like any other."""
+    from ssql.compiler import codes
+    from ssql.compiler.diagnostics import Diagnostic, Diagnostics
+    from ssql.compiler.scanner import MAX_CHARACTERS
+    from ssql.compiler.source import Source, Span
+
+    diagnostics = Diagnostics()
+
+    def unreadable(reason: str, help: str) -> tuple[Source, Diagnostics]:
+        message = f"cannot read the file: {reason}"
+        diagnostics.add(Diagnostic(codes.UNREADABLE, message, Span(0, 0), helps=(help,)))
+        return Source(path, ""), diagnostics
+
+    try:
+        if path == STDIN:
+            data = sys.stdin.buffer.read(4 * MAX_CHARACTERS + 1)
+        else:
+            with open(path, "rb") as file:
+                # No more than it takes to see that the file is too large.
+                data = file.read(4 * MAX_CHARACTERS + 1)
+        text = data.decode("utf-8-sig")
+    except OSError as error:
+        return unreadable(error.strerror or str(error), "check the path")
+    except UnicodeDecodeError as error:
+        if len(data) > 4 * MAX_CHARACTERS:  # the cut may have hit the middle of a character
+            text = data.decode("utf-8-sig", errors="replace")
+        else:
+            return unreadable(f"byte {error.start} is not UTF-8", "save it as UTF-8")
+    return Source("<stdin>" if path == STDIN else path, text.replace("\r\n", "\n")), diagnostics
+
+
+def _write(path: str, text: str) -> bool:
+    """Write a whole file or leave the old one: never half of it."""
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        if target.exists():
+            partial.chmod(target.stat().st_mode & 0o777)
+        partial.replace(target)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        _say(f"ssql: cannot write {path}: {error.strerror or error}")
+        return False
+    return True
+
+
+# ------------------------------------------------------------------ showing
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _colors(stream: object) -> bool:
+    is_terminal = getattr(stream, "isatty", lambda: False)()
+    return is_terminal and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+
+def _report(
+    found: Iterable[tuple[Source, Diagnostic]],
+    format: str,
+    *,
+    files: int = 0,
+    to_stdout: bool = True,
+) -> int:
+    """Show diagnostics, as text on stderr or as JSON; the exit code they deserve."""
+    from ssql.compiler.render import render, render_json
+
+    found = list(found)
+    errors = sum(d.severity == "error" for _, d in found)
+    if format == "json":
+        if to_stdout or found:
+            print(render_json(found), file=sys.stdout if to_stdout else sys.stderr)
+        return WRONG_INPUT if errors else FINE
+    for source, diagnostic in found:
+        _say(render(source, diagnostic, color=_colors(sys.stderr)) + "\n")
+    if found or files:
+        warnings = len(found) - errors
+        counts = [_count(errors, "error")] if errors else []
+        counts += [_count(warnings, "warning")] if warnings else []
+        checked = f"{_count(files, 'file')} checked: " if files else ""
+        _say(checked + (", ".join(counts) or "no problems"))
+    return WRONG_INPUT if errors else FINE
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _show_outlines(outlines: list[Outline]) -> None:
+    if not _colors(sys.stdout):
+        for outline in outlines:
+            print("\n".join(outline.lines()))
+        return
+    from rich.console import Console
+    from rich.text import Text
+    from rich.tree import Tree
+
+    def styled(outline: Outline) -> Text:
+        label = Text(outline.title, style="bold cyan")
+        for detail in outline.details:
+            label.append(f"\n{detail}", style="not bold default")
+        return label
+
+    def grow(tree: Tree, outline: Outline) -> Tree:
+        for child in outline.inputs:
+            grow(tree.add(styled(child)), child)
+        return tree
+
+    console = Console()
+    for outline in outlines:
+        console.print(grow(Tree(styled(outline)), outline))
+
+
+# ------------------------------------------------------------------ arguments
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ssql",
+        description="Compile window-stream SQL to Spark Structured Streaming.",
+        epilog="example:\n  ssql compile examples/traffic.ssql\n\nssql COMMAND --help says more about a command.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"ssql {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def command(
+        name: str, run: Callable[[argparse.Namespace], int], summary: str, example: str
+    ) -> argparse.ArgumentParser:
+        added = commands.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            epilog=f"example:\n  {example}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        added.set_defaults(command=run)
+        added.add_argument(
+            "--format",
+            choices=("text", "json"),
+            default="text",
+            help="how problems are shown: for people, or for editors (default: text)",
+        )
+        return added
+
+    file_help = "an .ssql file, or - for standard input"
+    check = command(
+        "check", _check, "report what is wrong with files", "ssql check examples/*.ssql"
+    )
+    check.add_argument("files", nargs="+", metavar="FILE", help=file_help)
+
+    compile_ = command(
+        "compile",
+        _compile,
+        "print the PySpark code of a file",
+        "ssql compile examples/traffic.ssql -o traffic.py",
+    )
+    compile_.add_argument("file", metavar="FILE", help=file_help)
+    compile_.add_argument("-o", "--output", metavar="OUT.py", help="write the code to this file")
+    compile_.add_argument(
+        "--standalone",
+        action="store_true",
+        help="import nothing of ssql (the plans of this version never do)",
+    )
+
+    explain = command(
+        "explain",
+        _explain,
+        "show the logical plan of each query",
+        "ssql explain examples/traffic.ssql",
+    )
+    explain.add_argument("file", metavar="FILE", help=file_help)
+    explain.add_argument(
+        "--verbose", action="store_true", help="show the columns that each operator gives, too"
+    )
+
+    fmt = command(
+        "fmt", _fmt, "format files in place, comments kept", "ssql fmt --check examples/*.ssql"
+    )
+    fmt.add_argument("files", nargs="+", metavar="FILE", help=file_help)
+    fmt.add_argument("--check", action="store_true", help="change nothing; fail if a file would be")
+    fmt.add_argument("--stdout", action="store_true", help="print the result, change nothing")
+    return parser
+
+
+if __name__ == "__main__":
+    entry()
