@@ -112,7 +112,7 @@ def _fmt(options: argparse.Namespace) -> int:
 
 
 def _formatted(path: str, format: str) -> tuple[Source, str | None]:
-    from ssql.compiler.format import format_file
+    from ssql.compiler.formatting import format_file
     from ssql.compiler.parser import parse
 
     source, diagnostics = _read(path)
@@ -250,7 +250,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ssql",
         description="Compile window-stream SQL to Spark Structured Streaming.",
-        epilog="example:\n  ssql compile examples/traffic.ssql\n\nssql COMMAND --help says more about a command.",
+        epilog="example:\n  ssql compile examples/traffic.ssql\n\n"
+        "ssql COMMAND --help says more about a command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"ssql {__version__}")

@@ -9,7 +9,6 @@ from typing import TypeVar, dataclass_transform
 
 from ssql.compiler.source import Span
 
-
 _Class = TypeVar("_Class")
 
 

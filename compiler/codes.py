@@ -72,9 +72,7 @@ UNKNOWN_RELATION = _code(
     "unknown stream, table or view",
     "FROM names something that was not created before this statement.",
 )
-UNKNOWN_COLUMN = _code(
-    "E0202", "unknown column", "No relation in scope has a column of this name."
-)
+UNKNOWN_COLUMN = _code("E0202", "unknown column", "No relation in scope has a column of this name.")
 AMBIGUOUS_COLUMN = _code(
     "E0203", "ambiguous column", "More than one relation in scope has a column of this name."
 )
@@ -277,9 +275,7 @@ NOT_COMPILED_YET = _code(
     "understood, but not compiled yet",
     "The query is legal; this version of ssql has no plan for it yet.",
 )
-NOTHING_TO_COMPILE = _code(
-    "E0709", "nothing to compile", "The file has no SELECT and no INSERT."
-)
+NOTHING_TO_COMPILE = _code("E0709", "nothing to compile", "The file has no SELECT and no INSERT.")
 NOT_A_SOURCE_COLUMN = _code(
     "E0710", "column that the connector does not have", "The connector has fixed columns."
 )
@@ -288,9 +284,7 @@ NOT_A_SOURCE_COLUMN = _code(
 TOO_DEEP = _code(
     "E0901", "nested too deeply", "Brackets or expressions are nested deeper than ssql reads."
 )
-TOO_LARGE = _code(
-    "E0902", "too large", "The file or statement is longer than ssql reads."
-)
+TOO_LARGE = _code("E0902", "too large", "The file or statement is longer than ssql reads.")
 
 # Warnings
 VOLATILE = _code(

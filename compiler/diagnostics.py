@@ -56,9 +56,14 @@ class Diagnostics:
             self._found.append(diagnostic)
 
     def warn(
-        self, code: Code, message: str, span: Span, *, notes: Iterable[str] = (),
+        self,
+        code: Code,
+        message: str,
+        span: Span,
+        *,
+        notes: Iterable[str] = (),
         helps: Iterable[str] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.add(Diagnostic(code, message, span, tuple(notes), tuple(helps)))
 
     def __iter__(self) -> Iterator[Diagnostic]:

@@ -27,11 +27,11 @@ from ssql.planner.scalar import UNKNOWN_TYPE, to_sql
 _SPECIAL_CALLS = ("CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "TRIM", "TRY_CAST")
 
 
-class _VerbatimSpark(Spark):
-    class Tokenizer(Spark.Tokenizer):
+class _VerbatimSpark(Spark):  # type: ignore[misc]
+    class Tokenizer(Spark.Tokenizer):  # type: ignore[misc]
         STRING_ESCAPES = ["'", "\\"]  # noqa: RUF012  # Spark 4 reads '' as one quote
 
-    class Parser(Spark.Parser):
+    class Parser(Spark.Parser):  # type: ignore[misc]
         FUNCTIONS = {"ARRAY": Spark.Parser.FUNCTIONS["ARRAY"]}  # noqa: RUF012
         FUNCTION_PARSERS = {  # noqa: RUF012
             name: parse
@@ -46,8 +46,21 @@ class _VerbatimSpark(Spark):
 
 
 _DIALECT = _VerbatimSpark()
+MAX_TOKENS = 5_000  # of one expression
 _CONTEXT = 10**9  # characters that an error quotes: all, so that its length is the position
-_KEYWORDS = ("AS", "FROM", "GROUP", "HAVING", "JOIN", "ORDER", "UNION", "WHERE", "WINDOW", "AND", "OR")
+_KEYWORDS = (
+    "AS",
+    "FROM",
+    "GROUP",
+    "HAVING",
+    "JOIN",
+    "ORDER",
+    "UNION",
+    "WHERE",
+    "WINDOW",
+    "AND",
+    "OR",
+)
 
 
 class Expression:
@@ -56,8 +69,16 @@ class Expression:
     def __init__(self, text: str, base: int) -> None:
         self.text = text
         self.base = base
-        self.tokens = _tokenize(text, base)
-        self.tree = self._parse(self.tokens)
+        tokens = _tokenize(text, base)
+        if len(tokens) > MAX_TOKENS:
+            raise fail(
+                codes.TOO_LARGE,
+                f"this expression has {len(tokens):,} words and signs; at most"
+                f" {MAX_TOKENS:,} are read",
+                self.span,
+                helps=["keep long lists of values in a table and join it"],
+            )
+        self.tree = self._parse(tokens)
         self.alias: tuple[str, Span] | None = None
 
     @classmethod
@@ -67,7 +88,10 @@ class Expression:
             return cls(text, base)
         except SsqlError:
             tokens = _tokenize(text, base)
-            if len(tokens) < 2 or tokens[-1].token_type not in (TokenType.VAR, TokenType.IDENTIFIER):
+            if len(tokens) < 2 or tokens[-1].token_type not in (
+                TokenType.VAR,
+                TokenType.IDENTIFIER,
+            ):
                 raise
             last = tokens[-1]
             try:
@@ -107,9 +131,11 @@ class Expression:
         if word.isidentifier() and (near := nearest(word, _KEYWORDS)) and near != word.upper():
             helps.append(f"did you mean {near}?")
         return fail(
-            codes.BAD_EXPRESSION, message, span,
+            codes.BAD_EXPRESSION,
+            message,
+            span,
             helps=helps or ["check for a missing operator, comma or keyword before it"],
-        )  # fmt: skip
+        )
 
     def span_of(self, node: exp.Expression) -> Span:
         """From the first to the last leaf: sqlglot keeps positions of leaves only."""
@@ -138,12 +164,14 @@ class Expression:
 
 def _tokenize(text: str, base: int) -> list[Token]:
     try:
-        return _DIALECT.tokenize(text)
+        return list(_DIALECT.tokenize(text))
     except TokenError:
         raise fail(
-            codes.BAD_EXPRESSION, "this is not an expression", Span(base, base + len(text)),
+            codes.BAD_EXPRESSION,
+            "this is not an expression",
+            Span(base, base + len(text)),
             helps=["look for a quote or a sign that does not belong here"],
-        ) from None  # fmt: skip
+        ) from None
 
 
 def call_name(node: exp.Expression) -> str | None:
@@ -161,6 +189,10 @@ def type_of(
     function_types: dict[str, str],
 ) -> str:
     """The Spark type of an expression, or UNKNOWN_TYPE where sqlglot has no rule."""
+    if isinstance(tree, exp.Predicate | exp.Connector | exp.Not):
+        return "BOOLEAN"  # no need to look any further, and conditions can be long
+    if isinstance(tree, exp.Column):
+        return column_type(tree)
     types: dict[str, str] = {}
 
     def stand_in(node: exp.Expression) -> exp.Expression:
@@ -172,7 +204,7 @@ def type_of(
             return exp.cast(exp.Literal.number(0), known, dialect="spark")
         return node
 
-    text = to_sql(tree.copy().transform(stand_in))
+    text = to_sql(tree.transform(stand_in))
     known = {name: type for name, type in types.items() if type != UNKNOWN_TYPE}
     schema = MappingSchema({"t": known or {"none": "INT"}}, dialect="spark")
     try:
@@ -194,9 +226,25 @@ def type_name(type: Any) -> str:
 
 
 _TYPE_NAMES = (
-    "ARRAY", "BIGINT", "BINARY", "BOOLEAN", "DATE", "DECIMAL", "DOUBLE", "FLOAT", "INT", "MAP",
-    "SMALLINT", "STRING", "STRUCT", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TINYINT", "VARIANT",
-)  # fmt: skip
+    "ARRAY",
+    "BIGINT",
+    "BINARY",
+    "BOOLEAN",
+    "DATE",
+    "DECIMAL",
+    "DOUBLE",
+    "FLOAT",
+    "INT",
+    "MAP",
+    "SMALLINT",
+    "STRING",
+    "STRUCT",
+    "TIMESTAMP",
+    "TIMESTAMP_LTZ",
+    "TIMESTAMP_NTZ",
+    "TINYINT",
+    "VARIANT",
+)
 _SPELLINGS = {
     "LONG", "INTEGER", "SHORT", "BYTE", "REAL", "DEC", "NUMERIC", "CHAR", "VARCHAR", "CHARACTER",
     "INTERVAL", "VOID",
@@ -208,14 +256,19 @@ def read_type(text: str, span: Span) -> str:
     for word in _type_words(text):
         if word.upper() not in _TYPE_NAMES and word.upper() not in _SPELLINGS:
             raise fail(
-                codes.BAD_TYPE, f"unknown type {word}", span,
+                codes.BAD_TYPE,
+                f"unknown type {word}",
+                span,
                 helps=did_you_mean(word, _TYPE_NAMES, "types"),
-            )  # fmt: skip
+            )
     try:
-        return exp.DataType.build(text, dialect="spark").sql(dialect="spark")
+        return str(exp.DataType.build(text, dialect="spark").sql(dialect="spark"))
     except (ParseError, TokenError):
         raise fail(
-            codes.BAD_TYPE, f"{text} is not a type", span, helps=[f"types: {', '.join(_TYPE_NAMES)}"]
+            codes.BAD_TYPE,
+            f"{text} is not a type",
+            span,
+            helps=[f"types: {', '.join(_TYPE_NAMES)}"],
         ) from None
 
 
@@ -226,5 +279,9 @@ def _type_words(text: str) -> Iterable[str]:
         follows = tokens[i + 1].text if i + 1 < len(tokens) else ""
         before = tokens[i - 1].text if i else "<"
         names_field = follows == ":" or (follows[:1].isalpha() and before in ("<", ","))
-        if token.text[:1].isalpha() and not names_field and token.text.upper() not in ("NOT", "NULL"):
+        if (
+            token.text[:1].isalpha()
+            and not names_field
+            and token.text.upper() not in ("NOT", "NULL")
+        ):
             yield token.text

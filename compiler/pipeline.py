@@ -41,7 +41,11 @@ def compile_source(source: Source) -> tuple[str | None, Diagnostics]:
         return None, found
     if not checked.program.queries:
         helps = ("add a SELECT or an INSERT",)
-        found.add(Diagnostic(codes.NOTHING_TO_COMPILE, "there is nothing to compile", Span(0, 0), helps=helps))
+        found.add(
+            Diagnostic(
+                codes.NOTHING_TO_COMPILE, "there is nothing to compile", Span(0, 0), helps=helps
+            )
+        )
         return None, found
     choices = _choices(checked.program, found)
     if found.has_errors:
@@ -60,7 +64,9 @@ def _choices(program: Program, found: Diagnostics) -> tuple[Choice, ...]:
         choice = choose(query)
         if isinstance(choice, Unsupported):
             message = f"{choice.what} is not compiled yet"
-            found.add(Diagnostic(codes.NOT_COMPILED_YET, message, choice.span, helps=(choice.help,)))
+            found.add(
+                Diagnostic(codes.NOT_COMPILED_YET, message, choice.span, helps=(choice.help,))
+            )
         else:
             choices.append(choice)
     return tuple(choices)

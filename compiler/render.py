@@ -11,9 +11,18 @@ from ssql.compiler.diagnostics import Diagnostic
 from ssql.compiler.source import Source
 
 _WIDEST = 160  # characters of a source line that are shown
-_STYLES = {"error": "1;31", "warning": "1;33", "frame": "34", "note": "36", "help": "32", "bold": "1"}
+_STYLES = {
+    "error": "1;31",
+    "warning": "1;33",
+    "frame": "34",
+    "note": "36",
+    "help": "32",
+    "bold": "1",
+}
 # Shown text must not move the cursor or change colours, whatever the file holds.
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]"
+)
 
 
 def printable(text: str) -> str:
@@ -69,7 +78,10 @@ def _excerpt(source: Source, diagnostic: Diagnostic) -> tuple[str, str, str]:
     right = min(len(line), left + _WIDEST)
     head = "…" if left else ""
     tail = "…" if right < len(line) else ""
-    clean = lambda text: printable(text).replace("\t", "    ")  # noqa: E731
+
+    def clean(text: str) -> str:
+        return printable(text).replace("\t", "    ")
+
     before = head + clean(line[left:start])
     marked = clean(line[start : min(end, right)])
     return before + marked + clean(line[min(end, right) : right]) + tail, before, marked

@@ -18,10 +18,10 @@ from ssql.compiler.diagnostics import Diagnostic, Diagnostics
 from ssql.compiler.source import Source, Span
 
 MAX_CHARACTERS = 500_000
-MAX_STATEMENT = 64_000
+MAX_STATEMENT = 32_000
 MAX_DEPTH = 60
 
-_INTERESTING = re.compile(r"--|/\*|['\"`()\[\];]")
+_INTERESTING = re.compile(r"--|/\*|['\"`()\[\]]|;[\s;]*")
 _STRING_REST = {
     # Possessive (`++`, `*+`): a string that is never closed is found in one pass.
     "'": re.compile(r"(?:[^'\\]++|\\.|'')*+'", re.DOTALL),
@@ -84,9 +84,11 @@ class _Scanner:
                     brackets.append((sign, found.start()))
                     if len(brackets) == MAX_DEPTH + 1:
                         sound = self._error(
-                            codes.TOO_DEEP, f"brackets are nested more than {MAX_DEPTH} deep",
-                            found.start(), help="split the query with WITH, or with a view",
-                        )  # fmt: skip
+                            codes.TOO_DEEP,
+                            f"brackets are nested more than {MAX_DEPTH} deep",
+                            found.start(),
+                            help="split the query with WITH, or with a view",
+                        )
                 elif sign in ")]":
                     if brackets and brackets[-1][0] == _OPENED_BY[sign]:
                         brackets.pop()
@@ -127,9 +129,12 @@ class _Scanner:
             edge = _COMMENT_EDGE.search(self.text, at)
             if edge is None:
                 self._error(
-                    codes.UNCLOSED_COMMENT, "this comment is never closed", start, width=2,
+                    codes.UNCLOSED_COMMENT,
+                    "this comment is never closed",
+                    start,
+                    width=2,
                     help="close it with */ (comments nest: each /* needs its own */)",
-                )  # fmt: skip
+                )
                 raise _Broken
             depth += 1 if edge.group() == "/*" else -1
             at = edge.end()
@@ -140,9 +145,11 @@ class _Scanner:
         if rest is None:
             what = "quoted name" if quote == "`" else "string"
             self._error(
-                codes.UNCLOSED_STRING, f"this {what} is never closed", start,
+                codes.UNCLOSED_STRING,
+                f"this {what} is never closed",
+                start,
                 help=f"close it with {quote}",
-            )  # fmt: skip
+            )
             raise _Broken
         self.strings.append(Span(start, rest.end()))
         return rest.end()
@@ -163,7 +170,10 @@ class _Scanner:
         opened, at = brackets[-1]
         what = "window clause or index" if opened == "[" else "bracket"
         return self._error(
-            codes.UNCLOSED_BRACKET, f"this {what} is never closed", at, help=f"close it with {_CLOSED_BY[opened]}"
+            codes.UNCLOSED_BRACKET,
+            f"this {what} is never closed",
+            at,
+            help=f"close it with {_CLOSED_BY[opened]}",
         )
 
     def _result(self, ends: list[tuple[int, int, bool]]) -> Scan:
@@ -180,9 +190,11 @@ class _Scanner:
             if len(stripped) > MAX_STATEMENT:
                 self._error(
                     codes.TOO_LARGE,
-                    f"this statement has {len(stripped):,} characters; at most {MAX_STATEMENT:,} are read",
-                    first, help="keep long lists of values in a table and join it",
-                )  # fmt: skip
+                    f"this statement has {len(stripped):,} characters;"
+                    f" at most {MAX_STATEMENT:,} are read",
+                    first,
+                    help="keep long lists of values in a table and join it",
+                )
                 continue
             if self._has_stray_character(blanked, span):
                 continue
@@ -198,9 +210,11 @@ class _Scanner:
             if stray := _STRAY.search(blanked, at, hole.start):
                 name = f"U+{ord(stray.group()):04X}"
                 self._error(
-                    codes.STRAY_CHARACTER, f"the character {name} has no meaning here",
-                    stray.start(), help="remove it, or put it into quotes",
-                )  # fmt: skip
+                    codes.STRAY_CHARACTER,
+                    f"the character {name} has no meaning here",
+                    stray.start(),
+                    help="remove it, or put it into quotes",
+                )
                 return True
             at = hole.end
         return False
@@ -212,7 +226,8 @@ def scan(source: Source, diagnostics: Diagnostics) -> Scan:
         diagnostics.add(
             Diagnostic(
                 codes.TOO_LARGE,
-                f"the file has {len(source.text):,} characters; at most {MAX_CHARACTERS:,} are read",
+                f"the file has {len(source.text):,} characters;"
+                f" at most {MAX_CHARACTERS:,} are read",
                 Span(0, 0),
                 helps=("split it into several files",),
             )

@@ -17,29 +17,72 @@ FORBIDDEN = frozenset({"reflect", "java_method", "try_reflect"})
 # Another value at each call: a batch that is run again after a crash gives other results.
 VOLATILE = frozenset(
     {
-        "curdate", "current_date", "current_time", "current_timestamp", "input_file_block_length",
-        "input_file_block_start", "input_file_name", "localtimestamp",
-        "monotonically_increasing_id", "now", "rand", "randn", "random", "randstr", "shuffle",
-        "spark_partition_id", "uniform", "uuid",
+        "curdate",
+        "current_date",
+        "current_time",
+        "current_timestamp",
+        "input_file_block_length",
+        "input_file_block_start",
+        "input_file_name",
+        "localtimestamp",
+        "monotonically_increasing_id",
+        "now",
+        "rand",
+        "randn",
+        "random",
+        "randstr",
+        "shuffle",
+        "spark_partition_id",
+        "uniform",
+        "uuid",
     }
-)  # fmt: skip
+)
 
 # Spark's own windows; the dialect has a clause for them.
 SPARK_WINDOWS = frozenset({"window", "session_window", "window_time"})
 
 # Written like calls, but part of the expression language.
 SYNTAX = frozenset(
-    {"and", "array", "between", "case", "cast", "distinct", "else", "exists", "extract", "filter", "group",
-     "if", "in", "interval", "is", "like", "map", "not", "or", "over", "overlay", "position",
-     "rlike", "struct", "substring", "then", "trim", "when", "where", "within"}
-)  # fmt: skip
+    {
+        "and",
+        "array",
+        "between",
+        "case",
+        "cast",
+        "distinct",
+        "else",
+        "exists",
+        "extract",
+        "filter",
+        "group",
+        "if",
+        "in",
+        "interval",
+        "is",
+        "like",
+        "map",
+        "not",
+        "or",
+        "over",
+        "overlay",
+        "position",
+        "rlike",
+        "struct",
+        "substring",
+        "then",
+        "trim",
+        "when",
+        "where",
+        "within",
+    }
+)
 
 
 @cache
 def kinds() -> dict[str, str]:
     """Function name to its kind: scalar, aggregate, generator, window or table."""
     lines = _TABLE.read_text(encoding="ascii").splitlines()
-    return dict(line.split("\t", 1) for line in lines if line and line[0] != "#")  # type: ignore[misc]
+    return dict(line.split("\t", 1) for line in lines if line and line[0] != "#")
 
 
 def _kind(name: str, group: str, class_name: str) -> str:
@@ -53,8 +96,10 @@ def _kind(name: str, group: str, class_name: str) -> str:
 def _write_table() -> None:
     from pyspark.sql import SparkSession
 
-    spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-    catalyst = spark._jvm.org.apache.spark.sql.catalyst  # type: ignore[union-attr]
+    spark = (
+        SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    )
+    catalyst = spark._jvm.org.apache.spark.sql.catalyst
     registry = catalyst.analysis.FunctionRegistry.builtin()
     lines = [f"# Functions of Spark {spark.version}. Made by ssql.compiler.spark_functions."]
     for (name,) in spark.sql("SHOW SYSTEM FUNCTIONS").collect():
@@ -62,7 +107,9 @@ def _write_table() -> None:
             info = registry.lookupFunction(catalyst.FunctionIdentifier(name))
             described = info.get() if info.isDefined() else None
             group = described.getGroup() if described else ""
-            lines.append(f"{name}\t{_kind(name, group, described.getClassName() if described else '')}")
+            lines.append(
+                f"{name}\t{_kind(name, group, described.getClassName() if described else '')}"
+            )
     spark.stop()
     _TABLE.write_text("\n".join(lines) + "\n", encoding="ascii")
 

@@ -122,23 +122,34 @@ class TreeBuilder:
     def create_table(self, tree: Tree[Token]) -> ast.CreateTable:
         name, replace, if_not_exists = self._created(tree)
         return ast.CreateTable(
-            name=name, replace=replace, if_not_exists=if_not_exists,
-            columns=self._columns(tree), options=self._options(tree), span=self.span(tree),
-        )  # fmt: skip
+            name=name,
+            replace=replace,
+            if_not_exists=if_not_exists,
+            columns=self._columns(tree),
+            options=self._options(tree),
+            span=self.span(tree),
+        )
 
     def create_sink(self, tree: Tree[Token]) -> ast.CreateSink:
         name, replace, if_not_exists = self._created(tree)
         return ast.CreateSink(
-            name=name, replace=replace, if_not_exists=if_not_exists,
-            columns=self._columns(tree), options=self._options(tree), span=self.span(tree),
-        )  # fmt: skip
+            name=name,
+            replace=replace,
+            if_not_exists=if_not_exists,
+            columns=self._columns(tree),
+            options=self._options(tree),
+            span=self.span(tree),
+        )
 
     def create_view(self, tree: Tree[Token]) -> ast.CreateView:
         name, replace, if_not_exists = self._created(tree)
         return ast.CreateView(
-            name=name, replace=replace, if_not_exists=if_not_exists,
-            query=self.query(self.the(tree, "query")), span=self.span(tree),
-        )  # fmt: skip
+            name=name,
+            replace=replace,
+            if_not_exists=if_not_exists,
+            query=self.query(self.the(tree, "query")),
+            span=self.span(tree),
+        )
 
     def create_function(self, tree: Tree[Token]) -> ast.CreateFunction:
         name, replace, if_not_exists = self._created(tree)
@@ -230,9 +241,11 @@ class TreeBuilder:
         value = Decimal(digits)
         if abs(value.adjusted()) > 30:  # such a number, written out, would fill the memory
             raise fail(
-                codes.INEXACT_LENGTH, f"the number {digits} is out of bounds", self.span(tree),
+                codes.INEXACT_LENGTH,
+                f"the number {digits} is out of bounds",
+                self.span(tree),
                 helps=["write a number of at most 30 digits"],
-            )  # fmt: skip
+            )
         return -value if sign == "-" else value
 
     def drop(self, tree: Tree[Token]) -> ast.Drop:
@@ -281,7 +294,9 @@ class TreeBuilder:
         selects = [body] if body.data == "select" else list(self.trees(body, "select"))
         unions = [] if body.data == "select" else list(self.trees(body, "union_operator"))
         return ast.Query(
-            common=tuple(self._cte(t) for t in self.trees(with_clause, "cte")) if with_clause else (),
+            common=tuple(self._cte(t) for t in self.trees(with_clause, "cte"))
+            if with_clause
+            else (),
             selects=tuple(self.select(t) for t in selects),
             set_unions=tuple(
                 self.span(u) for u in unions if not str(u.children[0]).upper().endswith("ALL")
@@ -332,9 +347,11 @@ class TreeBuilder:
         alias = list(self.trees(tree, "alias", "alias_of_item"))
         if len(alias) > 1:
             raise fail(
-                codes.SYNTAX, "a second alias", self.span(alias[1]),
+                codes.SYNTAX,
+                "a second alias",
+                self.span(alias[1]),
                 helps=["name the item once, before or after its window clause"],
-            )  # fmt: skip
+            )
         return self.own_name(alias[0]) if alias else None
 
     def _select_item(self, tree: Tree[Token]) -> ast.SelectItem:
@@ -429,9 +446,11 @@ class TreeBuilder:
         if not isinstance(last, ast.PartitionItem) or not isinstance(previous, Token):
             word = self.text[tree.meta.start_pos : tree.meta.end_pos]
             raise fail(
-                codes.SYNTAX, f"{word} is not an item of a window clause", self.span(tree),
+                codes.SYNTAX,
+                f"{word} is not an item of a window clause",
+                self.span(tree),
                 helps=["the items are RANGE, SLIDE, WA, PA, RATTR, SATTR and ORIGIN"],
-            )  # fmt: skip
+            )
         column = self._column_name(self.the(tree, "column_name"))
         return ast.PartitionItem(columns=(*last.columns, column), span=last.span.to(column.span))
 

@@ -37,8 +37,11 @@ class AggregateFunction:
 
 def _all() -> tuple[AggregateFunction, ...]:
     any_, number, ordered, boolean = (
-        Argument.ANY, Argument.NUMBER, Argument.ORDERED, Argument.BOOLEAN,
-    )  # fmt: skip
+        Argument.ANY,
+        Argument.NUMBER,
+        Argument.ORDERED,
+        Argument.BOOLEAN,
+    )
     dist, alg, hol = Merging.DISTRIBUTIVE, Merging.ALGEBRAIC, Merging.HOLISTIC
     one = AggregateFunction
     return (

@@ -14,7 +14,6 @@ from ssql.planner.logical import (
     Order,
     Plan,
     Query,
-    is_streaming,
     walk,
 )
 from ssql.planner.span import Span
@@ -40,24 +39,32 @@ class Unsupported:
 
 
 # Their value depends on the order of rows, which Spark's own versions take from arrival.
-_ORDERED = frozenset({"first", "first_value", "last", "last_value", "collect_list", "array_agg", "any_value"})
+_ORDERED = frozenset(
+    {"first", "first_value", "last", "last_value", "collect_list", "array_agg", "any_value"}
+)
 
 
 def choose(query: Query) -> Choice | Unsupported:
     if missing := _missing(query.plan):
         return missing
     aggregates = [n for n in walk(query.plan) if isinstance(n, Aggregate)]
-    if not is_streaming(query.plan):
+    if not query.plan.is_streaming:
         return Choice(query, "batch", "it reads stored tables only, so it runs once")
     if not aggregates:
         return Choice(query, "stateless", "it keeps no state: every row is handled on its own")
     if query.forced_plan not in (None, "wid"):
         return Unsupported(
-            f"the plan {query.forced_plan} for this query", query.span, "drop the hint, or ask for wid"
+            f"the plan {query.forced_plan} for this query",
+            query.span,
+            "drop the hint, or ask for wid",
         )
     if aggregates[0].window is None:
-        return Choice(query, "native", "GROUP BY on the stream's time: each instant closes by itself")
-    return Choice(query, "wid", "RANGE = SLIDE, so each row is in one window and panes save nothing")
+        return Choice(
+            query, "native", "GROUP BY on the stream's time: each instant closes by itself"
+        )
+    return Choice(
+        query, "wid", "RANGE = SLIDE, so each row is in one window and panes save nothing"
+    )
 
 
 def _missing(plan: Plan) -> Unsupported | None:
@@ -69,9 +76,9 @@ def _missing(plan: Plan) -> Unsupported | None:
                 what = "a query by epochs"
             case Join() if not isinstance(node.window, LookupJoin):
                 what = "a join of streams"
-            case Order() if is_streaming(node):
+            case Order() if node.is_streaming:
                 what = "ordered output of a stream"
-            case Distinct() if is_streaming(node):
+            case Distinct() if node.is_streaming:
                 what = "DISTINCT over a stream"
             case Aggregate():
                 what = _missing_aggregate(node)
@@ -81,7 +88,7 @@ def _missing(plan: Plan) -> Unsupported | None:
 
 
 def _missing_aggregate(node: Aggregate) -> str | None:
-    if not is_streaming(node):
+    if not node.is_streaming:
         return None if node.window is None else "a window over stored data"
     if any(isinstance(n, Aggregate) for n in walk(node.input)):
         return "an aggregate over an aggregate"
@@ -94,6 +101,10 @@ def _missing_aggregate(node: Aggregate) -> str | None:
         if call.function in _ORDERED or call.function == "heavy_hitters":
             return f"the aggregate {call.function} over a stream"
         for distinct in call.scalar.tree.find_all(exp.Distinct):
-            if call.function != "count" or len(distinct.expressions) != 1 or call.scalar.tree.find(exp.Filter):
+            if (
+                call.function != "count"
+                or len(distinct.expressions) != 1
+                or call.scalar.tree.find(exp.Filter)
+            ):
                 return f"DISTINCT in {call.function} over a stream"
     return None

@@ -142,7 +142,9 @@ def _aliased(name: str, alias: str) -> str:
 def _where(connection: Connection | None) -> str:
     if connection is None:
         return "nowhere"
-    place = connection.option("path") or connection.option("topic") or connection.option("subscribe")
+    place = (
+        connection.option("path") or connection.option("topic") or connection.option("subscribe")
+    )
     kind = "/".join(filter(None, (connection.connector, connection.format)))
     return f"{kind} {place}" if place else kind
 
@@ -176,7 +178,11 @@ def _named(item: Named) -> str:
 
 
 def _side(side: JoinSide, *, first: bool) -> str:
-    words = ["reads" if first else {"INNER": "joins", "CROSS": "crosses"}.get(side.kind, f"{side.kind} joins")]
+    words = [
+        "reads"
+        if first
+        else {"INNER": "joins", "CROSS": "crosses"}.get(side.kind, f"{side.kind} joins")
+    ]
     relations = list(dict.fromkeys(f.relation for f in side.input.schema if f.relation))
     words.append(", ".join(relations) or "a sub-query")
     if side.range_us is not None:
@@ -209,12 +215,14 @@ def window_text(window: Window) -> str:
     match window:
         case TimeWindow():
             on = f"on {window.attribute.sql}{_origin(window.origin_us)}"
+            range_, slide = spell(window.range_us), spell(window.slide_us)
             if window.is_tumbling:
-                return f"tumbling window of {spell(window.range_us)} {on}"
+                return f"tumbling window of {range_} {on}"
             panes = f"{window.panes} panes of {spell(window.pane_us)}"
-            return f"sliding window, RANGE {spell(window.range_us)} SLIDE {spell(window.slide_us)} {on}, {panes}"
+            return f"sliding window, RANGE {range_} SLIDE {slide} {on}, {panes}"
         case LandmarkWindow():
-            return f"landmark window, SLIDE {spell(window.slide_us)} on {window.attribute.sql}{_origin(window.origin_us)}"
+            on = f"on {window.attribute.sql}{_origin(window.origin_us)}"
+            return f"landmark window, SLIDE {spell(window.slide_us)} {on}"
         case RowWindow():
             rows = f"RANGE {window.range_rows} rows SLIDE {window.slide_rows} rows"
             if not window.partition:
@@ -223,7 +231,8 @@ def window_text(window: Window) -> str:
         case TupleWindow():
             per = f" per {', '.join(p.sql for p in window.partition)}" if window.partition else ""
             every = "every row" if window.slide_rows == 1 else f"every {window.slide_rows} rows"
-            return f"slide-by-tuple window, RANGE {spell(window.range_us)} on {window.attribute.sql}, {every} by {window.order.value}{per}"
+            range_ = f"RANGE {spell(window.range_us)} on {window.attribute.sql}"
+            return f"slide-by-tuple window, {range_}, {every} by {window.order.value}{per}"
 
 
 def _origin(origin_us: int) -> str:

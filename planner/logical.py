@@ -31,7 +31,24 @@ Schema = tuple[Field, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
+    """What all plans have. The schema is derived once, when the node is made."""
+
     span: Span = field(default=NOWHERE, compare=False)
+    schema: Schema = field(init=False, compare=False, repr=False)
+    is_streaming: bool = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        streaming = any(i.is_streaming for i in self.inputs)
+        object.__setattr__(self, "schema", self._schema())
+        object.__setattr__(self, "is_streaming", streaming or isinstance(self, StreamScan))
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        return ()
+
+    def _schema(self) -> Schema:
+        """That of the input, unless a node says otherwise."""
+        return self.inputs[0].schema
 
 
 def _fields(columns: tuple[Column, ...], relation: str, progressing: str | None) -> Schema:
@@ -46,12 +63,7 @@ class StreamScan(Node):
     stream: Stream
     alias: str
 
-    @property
-    def inputs(self) -> tuple[Plan, ...]:
-        return ()
-
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         watermark = self.stream.watermark
         return _fields(self.stream.columns, self.alias, watermark.column if watermark else None)
 
@@ -61,12 +73,7 @@ class TableScan(Node):
     table: Table
     alias: str
 
-    @property
-    def inputs(self) -> tuple[Plan, ...]:
-        return ()
-
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         return _fields(self.table.columns, self.alias, None)
 
 
@@ -74,12 +81,7 @@ class TableScan(Node):
 class OneRow(Node):
     """A SELECT without FROM."""
 
-    @property
-    def inputs(self) -> tuple[Plan, ...]:
-        return ()
-
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         return ()
 
 
@@ -122,8 +124,7 @@ class Epochs(Node):
     def inputs(self) -> tuple[Plan, ...]:
         return (self.input,)
 
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         epoch = Field(name="epoch", type="BIGINT", relation=self.input.alias, hidden=True)
         return (*self.input.schema, epoch)
 
@@ -141,10 +142,6 @@ class Filter(Node):
     def inputs(self) -> tuple[Plan, ...]:
         return (self.input,)
 
-    @property
-    def schema(self) -> Schema:
-        return self.input.schema
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project(Node):
@@ -155,8 +152,7 @@ class Project(Node):
     def inputs(self) -> tuple[Plan, ...]:
         return (self.input,)
 
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         times = {(f.relation, f.name) for f in self.input.schema if f.progressing}
         return tuple(
             Field(name=i.name, type=i.scalar.type, progressing=i.scalar.column in times)
@@ -175,8 +171,7 @@ class Alias(Node):
     def inputs(self) -> tuple[Plan, ...]:
         return (self.input,)
 
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         visible = (f for f in self.input.schema if not f.hidden)
         return tuple(replace(f, relation=self.name) for f in visible)
 
@@ -191,8 +186,7 @@ class Union(Node):
     def inputs(self) -> tuple[Plan, ...]:
         return self.members
 
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         columns = zip(*(m.schema for m in self.members), strict=True)
         return tuple(
             Field(name=c[0].name, type=c[0].type, progressing=all(f.progressing for f in c))
@@ -220,15 +214,16 @@ class Join(Node):
     def inputs(self) -> tuple[Plan, ...]:
         return tuple(s.input for s in self.sides)
 
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         fields: list[Field] = []
         for side in self.sides:
             padded_before = side.kind in ("RIGHT", "FULL")
             padded = side.kind in ("LEFT", "FULL")
             if padded_before:
                 fields = [replace(f, progressing=False) for f in fields]
-            fields += [replace(f, progressing=f.progressing and not padded) for f in side.input.schema]
+            fields += [
+                replace(f, progressing=f.progressing and not padded) for f in side.input.schema
+            ]
         return tuple(fields)
 
 
@@ -255,8 +250,7 @@ class Aggregate(Node):
     def inputs(self) -> tuple[Plan, ...]:
         return (self.input,)
 
-    @property
-    def schema(self) -> Schema:
+    def _schema(self) -> Schema:
         times = {(f.relation, f.name) for f in self.input.schema if f.progressing}
         fields = []
         if self.window is not None:
@@ -281,10 +275,6 @@ class Distinct(Node):
     def inputs(self) -> tuple[Plan, ...]:
         return (self.input,)
 
-    @property
-    def schema(self) -> Schema:
-        return self.input.schema
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order(Node):
@@ -298,10 +288,6 @@ class Order(Node):
     def inputs(self) -> tuple[Plan, ...]:
         return (self.input,)
 
-    @property
-    def schema(self) -> Schema:
-        return self.input.schema
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit(Node):
@@ -312,26 +298,31 @@ class Limit(Node):
     def inputs(self) -> tuple[Plan, ...]:
         return (self.input,)
 
-    @property
-    def schema(self) -> Schema:
-        return self.input.schema
-
 
 Plan = (
-    StreamScan | TableScan | OneRow | Epochs | Filter | Project | Alias | Union | Join | Aggregate
-    | Distinct | Order | Limit
-)  # fmt: skip
+    StreamScan
+    | TableScan
+    | OneRow
+    | Epochs
+    | Filter
+    | Project
+    | Alias
+    | Union
+    | Join
+    | Aggregate
+    | Distinct
+    | Order
+    | Limit
+)
 
 
 def walk(plan: Plan) -> Iterator[Plan]:
     """The plan and everything below it, inputs after their consumer."""
-    yield plan
-    for child in plan.inputs:
-        yield from walk(child)
-
-
-def is_streaming(plan: Plan) -> bool:
-    return any(isinstance(node, StreamScan) for node in walk(plan))
+    stack = [plan]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(node.inputs))
 
 
 # ------------------------------------------------------------------ a whole file
@@ -346,13 +337,14 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query(Node):
+class Query:
     """One SELECT or INSERT of a file. `span` is that of the SELECT."""
 
     number: int  # counted from 1
     plan: Plan
     output: Output
     forced_plan: str | None
+    span: Span = field(default=NOWHERE, compare=False)
     statement_span: Span = field(default=NOWHERE, compare=False)
 
 

@@ -39,9 +39,11 @@ def define(node: ast.Definition, context: Context) -> Entry | None:
         if node.if_not_exists:
             return None
         raise fail(
-            codes.ALREADY_EXISTS, f"there is a {kind_name(existing)} {existing.name} already",
-            node.name.span, helps=["choose another name, or write CREATE OR REPLACE"],
-        )  # fmt: skip
+            codes.ALREADY_EXISTS,
+            f"there is a {kind_name(existing)} {existing.name} already",
+            node.name.span,
+            helps=["choose another name, or write CREATE OR REPLACE"],
+        )
     entry = _entry(node, context)
     context.catalog.add(entry)
     return entry
@@ -64,7 +66,9 @@ def _entry(node: ast.Definition, context: Context) -> Entry:
             return stream
         case ast.CreateTable():
             columns = _columns(node.columns, f"the table {name}", node)
-            return Table(name=name, columns=columns, connection=_connection(node, "table"), span=span)
+            return Table(
+                name=name, columns=columns, connection=_connection(node, "table"), span=span
+            )
         case ast.CreateSink():
             columns = _columns(node.columns, f"the sink {name}", node)
             return Sink(name=name, columns=columns, connection=_connection(node, "sink"), span=span)
@@ -82,9 +86,11 @@ def _columns(columns: tuple[ast.Column, ...], where: str, node: ast.Create) -> t
         name = column.name.text
         if name.casefold() in known:
             raise fail(
-                codes.DUPLICATE_COLUMN, f"{where} has two columns {name}", column.name.span,
+                codes.DUPLICATE_COLUMN,
+                f"{where} has two columns {name}",
+                column.name.span,
                 helps=["rename one of them"],
-            )  # fmt: skip
+            )
         known[name.casefold()] = Column(
             name=name,
             type=read_type(column.type.text, column.type.span),
@@ -93,9 +99,11 @@ def _columns(columns: tuple[ast.Column, ...], where: str, node: ast.Create) -> t
         )
     if not known and not isinstance(node, ast.CreateSink | ast.CreateFunction):
         raise fail(
-            codes.SYNTAX, f"{where} has no columns", node.name.span,
+            codes.SYNTAX,
+            f"{where} has no columns",
+            node.name.span,
             helps=["list them, as in (srcIP STRING, ts TIMESTAMP)"],
-        )  # fmt: skip
+        )
     return tuple(known.values())
 
 
@@ -105,9 +113,10 @@ def _find(columns: tuple[Column, ...], name: ast.Name, what: str) -> Column:
             return column
     raise fail(
         codes.BAD_WATERMARK if what == "the watermark" else codes.UNKNOWN_COLUMN,
-        f"{what} is on {name.text}, which is not a column", name.span,
+        f"{what} is on {name.text}, which is not a column",
+        name.span,
         helps=did_you_mean(name.text, [c.name for c in columns], "columns"),
-    )  # fmt: skip
+    )
 
 
 def _watermark(node: ast.CreateStream, columns: tuple[Column, ...]) -> Watermark | None:
@@ -116,21 +125,29 @@ def _watermark(node: ast.CreateStream, columns: tuple[Column, ...]) -> Watermark
     first, *others = node.watermarks
     if others:
         raise fail(
-            codes.BAD_WATERMARK, "a stream has one watermark", others[0].span, helps=["keep one of them"]
+            codes.BAD_WATERMARK,
+            "a stream has one watermark",
+            others[0].span,
+            helps=["keep one of them"],
         )
     column = _find(columns, first.column, "the watermark")
     if column.type not in ("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"):
         times = [c.name for c in columns if c.type.startswith("TIMESTAMP")]
         raise fail(
-            codes.BAD_WATERMARK, f"a watermark is on a TIMESTAMP, and {column.name} is {column.type}",
+            codes.BAD_WATERMARK,
+            f"a watermark is on a TIMESTAMP, and {column.name} is {column.type}",
             first.column.span,
-            helps=[f"TIMESTAMP columns: {', '.join(times)}" if times else "declare it as TIMESTAMP"],
-        )  # fmt: skip
+            helps=[
+                f"TIMESTAMP columns: {', '.join(times)}" if times else "declare it as TIMESTAMP"
+            ],
+        )
     if first.base.text.casefold() != column.name.casefold():
         raise fail(
-            codes.BAD_WATERMARK, f"the watermark for {column.name} must be computed from it",
-            first.base.span, helps=[f"write AS {column.name} - INTERVAL 5 SECONDS"],
-        )  # fmt: skip
+            codes.BAD_WATERMARK,
+            f"the watermark for {column.name} must be computed from it",
+            first.base.span,
+            helps=[f"write AS {column.name} - INTERVAL 5 SECONDS"],
+        )
     idle = first.idle
     policy = Idle.HOLD if idle is None else Idle.CLOCK if idle.by_clock else Idle.FOLLOW
     return Watermark(
@@ -144,9 +161,11 @@ def _watermark(node: ast.CreateStream, columns: tuple[Column, ...]) -> Watermark
 def _sequence(node: ast.CreateStream, columns: tuple[Column, ...]) -> str | None:
     if len(node.sequences) > 1:
         raise fail(
-            codes.DUPLICATE_COLUMN, "a stream has one SEQUENCE BY", node.sequences[1].span,
+            codes.DUPLICATE_COLUMN,
+            "a stream has one SEQUENCE BY",
+            node.sequences[1].span,
             helps=["keep one of them"],
-        )  # fmt: skip
+        )
     return _find(columns, node.sequences[0], "SEQUENCE BY").name if node.sequences else None
 
 
@@ -162,9 +181,11 @@ def _connection(
     for option in node.options:
         if option.key.casefold() in options:
             raise fail(
-                codes.BAD_OPTION, f"the option {option.key} is given twice", option.key_span,
+                codes.BAD_OPTION,
+                f"the option {option.key} is given twice",
+                option.key_span,
                 helps=["keep one of them"],
-            )  # fmt: skip
+            )
         _check_secret(option)
         options[option.key.casefold()] = option
     connector = _connector(node, kind, options)
@@ -172,9 +193,11 @@ def _connection(
     for key in connector.required:
         if not any(k in options for k in ALTERNATIVES.get(key, (key,))):
             raise fail(
-                codes.MISSING_OPTION, f"the connector {connector.name} needs {key}", node.name.span,
+                codes.MISSING_OPTION,
+                f"the connector {connector.name} needs {key}",
+                node.name.span,
                 helps=[f"add to WITH: {_quoted(key)} = '…'"],
-            )  # fmt: skip
+            )
     rest = tuple((o.key, o.value) for k, o in options.items() if k not in ("connector", "format"))
     return Connection(connector=connector.name, format=format, options=rest)
 
@@ -187,22 +210,31 @@ def _check_secret(option: ast.Option) -> None:
     secret = _SECRET.match(option.value) if isinstance(option.value, str) else None
     if secret and not _ENVIRONMENT_NAME.match(secret.group(1)):
         raise fail(
-            codes.BAD_OPTION, "env: takes the name of an environment variable", option.value_span,
+            codes.BAD_OPTION,
+            "env: takes the name of an environment variable",
+            option.value_span,
             helps=["as in 'env:KAFKA_PASSWORD'"],
-        )  # fmt: skip
+        )
 
 
 def _connector(
-    node: ast.CreateStream | ast.CreateTable | ast.CreateSink, kind: str, options: dict[str, ast.Option]
+    node: ast.CreateStream | ast.CreateTable | ast.CreateSink,
+    kind: str,
+    options: dict[str, ast.Option],
 ) -> Connector:
     fit = {"stream": "reads_stream", "table": "reads_table", "sink": "writes"}[kind]
     names = [c.name for c in CONNECTORS.values() if getattr(c, fit)]
     option = options.get("connector")
     if option is None:
         raise fail(
-            codes.NO_CONNECTOR, f"the {kind} {node.name.text} has no connector", node.name.span,
-            helps=[f"add to WITH: connector = '{names[0]}'", f"connectors for a {kind}: {', '.join(names)}"],
-        )  # fmt: skip
+            codes.NO_CONNECTOR,
+            f"the {kind} {node.name.text} has no connector",
+            node.name.span,
+            helps=[
+                f"add to WITH: connector = '{names[0]}'",
+                f"connectors for a {kind}: {', '.join(names)}",
+            ],
+        )
     connector = CONNECTORS.get(str(option.value).lower())
     if connector is None or connector.name not in names:
         message = (
@@ -211,9 +243,11 @@ def _connector(
             else f"{connector.name} is not a connector for a {kind}"
         )
         raise fail(
-            codes.UNKNOWN_CONNECTOR, message, option.value_span,
+            codes.UNKNOWN_CONNECTOR,
+            message,
+            option.value_span,
             helps=did_you_mean(str(option.value), names, f"connectors for a {kind}"),
-        )  # fmt: skip
+        )
     return connector
 
 
@@ -226,24 +260,32 @@ def _format(
     if not connector.formats:
         if option is not None:
             raise fail(
-                codes.BAD_OPTION, f"the connector {connector.name} has no format", option.span,
+                codes.BAD_OPTION,
+                f"the connector {connector.name} has no format",
+                option.span,
                 helps=["drop it"],
-            )  # fmt: skip
+            )
         return None
     if option is None:
         if connector.default_format:
             return connector.default_format
         raise fail(
-            codes.MISSING_OPTION, f"the connector {connector.name} needs a format", node.name.span,
-            helps=[f"add to WITH: format = '{connector.formats[0]}'",
-                   f"formats: {', '.join(connector.formats)}"],
-        )  # fmt: skip
+            codes.MISSING_OPTION,
+            f"the connector {connector.name} needs a format",
+            node.name.span,
+            helps=[
+                f"add to WITH: format = '{connector.formats[0]}'",
+                f"formats: {', '.join(connector.formats)}",
+            ],
+        )
     format = str(option.value).lower()
     if format not in connector.formats:
         raise fail(
-            codes.BAD_OPTION, f"unknown format {option.value}", option.value_span,
+            codes.BAD_OPTION,
+            f"unknown format {option.value}",
+            option.value_span,
             helps=did_you_mean(format, connector.formats, f"formats of {connector.name}"),
-        )  # fmt: skip
+        )
     return format
 
 
@@ -256,29 +298,37 @@ def _check_fixed_columns(node: ast.CreateStream, stream: Stream) -> None:
         if has.get(column.name.lower()) != column.type:
             shown = ", ".join(f"{n} {t}" for n, t in fixed)
             raise fail(
-                codes.NOT_A_SOURCE_COLUMN, f"the connector has no column {column.name} {column.type}",
-                written.span, helps=[f"it has {shown}"],
-            )  # fmt: skip
+                codes.NOT_A_SOURCE_COLUMN,
+                f"the connector has no column {column.name} {column.type}",
+                written.span,
+                helps=[f"it has {shown}"],
+            )
 
 
 def _function(node: ast.CreateFunction) -> Function:
     name = node.name.text
     if kinds().get(name.lower()):
         raise fail(
-            codes.ALREADY_EXISTS, f"{name} is a function of Spark's", node.name.span,
+            codes.ALREADY_EXISTS,
+            f"{name} is a function of Spark's",
+            node.name.span,
             helps=["choose another name"],
-        )  # fmt: skip
+        )
     if node.language.text.upper() != "PYTHON":
         raise fail(
-            codes.BAD_FUNCTION, f"unknown language {node.language.text}", node.language.span,
+            codes.BAD_FUNCTION,
+            f"unknown language {node.language.text}",
+            node.language.span,
             helps=["write LANGUAGE PYTHON"],
-        )  # fmt: skip
+        )
     target = _TARGET.fullmatch(node.target.value)
     if target is None:
         raise fail(
-            codes.BAD_FUNCTION, f"{node.target.value!r} does not name a function", node.target.span,
+            codes.BAD_FUNCTION,
+            f"{node.target.value!r} does not name a function",
+            node.target.span,
             helps=["as in 'mymodule:similar', or 'package.module:similar'"],
-        )  # fmt: skip
+        )
     return Function(
         name=name,
         parameters=_columns(node.parameters, f"the function {name}", node),

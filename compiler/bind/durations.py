@@ -35,9 +35,11 @@ def amount(length: ast.Length, what: str) -> Amount:
     unit = _unit(length.unit, length.unit_span, f"{what} {length.number}")
     if length.number <= 0:
         raise fail(
-            codes.NOT_POSITIVE, f"{what} must be greater than zero", length.span,
+            codes.NOT_POSITIVE,
+            f"{what} must be greater than zero",
+            length.span,
             helps=[f"as in {what} 10 {length.unit}"],
-        )  # fmt: skip
+        )
     return _exact(length.number, unit, length.span, what)
 
 
@@ -47,15 +49,19 @@ def duration_us(interval: ast.Interval, what: str) -> int:
         number = Decimal(interval.number)
     except InvalidOperation:
         raise fail(
-            codes.BAD_UNIT, f"{what} is not a number and a unit", interval.span,
+            codes.BAD_UNIT,
+            f"{what} is not a number and a unit",
+            interval.span,
             helps=["as in INTERVAL 5 SECONDS"],
-        ) from None  # fmt: skip
+        ) from None
     unit = _unit(interval.unit, interval.span, f"INTERVAL {interval.number}")
     if not number.is_finite() or number < 0 or unit in _ROWS:
         raise fail(
-            codes.NOT_POSITIVE, f"{what} must be a length of time, zero or more", interval.span,
+            codes.NOT_POSITIVE,
+            f"{what} must be a length of time, zero or more",
+            interval.span,
             helps=["as in INTERVAL 5 SECONDS"],
-        )  # fmt: skip
+        )
     return _exact(number, unit, interval.span, what).value
 
 
@@ -74,20 +80,26 @@ def _singular(unit: str) -> str:
 def _unit(written: str, span: Span, context: str) -> str:
     if not written:
         raise fail(
-            codes.BAD_UNIT, "a unit is missing", span,
+            codes.BAD_UNIT,
+            "a unit is missing",
+            span,
             helps=[f"as in {context} minutes", f"units: {', '.join(_SHOWN)}"],
-        )  # fmt: skip
+        )
     word = _singular(written)
     if word in _CALENDAR:
         raise fail(
-            codes.CALENDAR_UNIT, f"a {word} has no fixed length", span,
+            codes.CALENDAR_UNIT,
+            f"a {word} has no fixed length",
+            span,
             helps=["say it in days: 30 days, 365 days"],
-        )  # fmt: skip
+        )
     if word not in MICROSECONDS and word not in _ROWS:
         raise fail(
-            codes.BAD_UNIT, f"unknown unit {written}", span,
+            codes.BAD_UNIT,
+            f"unknown unit {written}",
+            span,
             helps=did_you_mean(written, _SHOWN, "units"),
-        )  # fmt: skip
+        )
     return word
 
 
@@ -100,7 +112,9 @@ def _exact(number: Decimal, unit: str, span: Span, what: str) -> Amount:
     if value > (MAX_ROWS if in_rows else MAX_MICROSECONDS):
         limit = f"{MAX_ROWS:,} rows" if in_rows else "10,000 years"
         raise fail(
-            codes.INEXACT_LENGTH, f"{what} is longer than {limit}", span, helps=["use a shorter one"]
+            codes.INEXACT_LENGTH,
+            f"{what} is longer than {limit}",
+            span,
+            helps=["use a shorter one"],
         )
     return Amount(int(value), in_rows)
-

@@ -57,9 +57,10 @@ class _CutParser:
         watermark = self.stream.watermark
         is_time = watermark is not None and watermark.column == column.name
         if not is_time and column.type not in _INTEGERS:
-            progress = f"; the watermark is on {watermark.column}" if watermark else ""
             raise self._error(
-                f"{column.name} is neither the watermark column nor an integer of seconds{progress}", at
+                f"{column.name} is neither the watermark column nor an integer of seconds",
+                at,
+                *([f"the watermark is on {watermark.column}"] if watermark else []),
             )
         return CutByTime(column=column.name, length_us=int(length))
 
@@ -67,7 +68,9 @@ class _CutParser:
         number = self._number()
         unit = self._word("ROWS")
         if unit.upper() not in ("ROW", "ROWS"):
-            raise self._error(f"unexpected {unit}", self.at - 1, "CUT BY counts ROWS; for time: CUT ON ts BY …")
+            raise self._error(
+                f"unexpected {unit}", self.at - 1, "CUT BY counts ROWS; for time: CUT ON ts BY …"
+            )
         if number != int(number) or number > MAX_ROWS:
             raise self._error("a chunk is a whole number of rows", self.at - 2)
         return int(number)
@@ -137,14 +140,18 @@ def read_chunks(epoch: ast.Epoch) -> tuple[int, bool]:
         return 1, False
     if epoch.block.value.strip().upper() != "BLOCK":
         raise fail(
-            codes.BAD_EPOCH, f"expected 'BLOCK', found {epoch.block.value!r}", epoch.block.span,
+            codes.BAD_EPOCH,
+            f"expected 'BLOCK', found {epoch.block.value!r}",
+            epoch.block.span,
             helps=["as in STREAM(packets, 'CUT ON ts BY 5 SECS', 'BLOCK', 12)"],
-        )  # fmt: skip
+        )
     if epoch.chunks is None:
         return 1, True
     if epoch.chunks != int(epoch.chunks) or not 0 < epoch.chunks <= MAX_CHUNKS:
         raise fail(
-            codes.BAD_EPOCH, "the number of chunks is a whole number from 1", epoch.chunks_span or epoch.span,
+            codes.BAD_EPOCH,
+            "the number of chunks is a whole number from 1",
+            epoch.chunks_span or epoch.span,
             helps=["12 keeps the current chunk and the 11 before it"],
-        )  # fmt: skip
+        )
     return int(epoch.chunks), True

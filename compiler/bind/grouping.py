@@ -23,11 +23,17 @@ from ssql.planner.logical import (
     Field,
     Filter,
     Plan,
-    is_streaming,
     walk,
 )
 from ssql.planner.scalar import Named, Scalar, column
-from ssql.planner.windows import LandmarkWindow, RowOrder, RowWindow, TimeWindow, TupleWindow, Window
+from ssql.planner.windows import (
+    LandmarkWindow,
+    RowOrder,
+    RowWindow,
+    TimeWindow,
+    TupleWindow,
+    Window,
+)
 
 BOUNDS = ("window_start", "window_end")
 _ALIAS = "«alias»"  # the relation of a SELECT alias inside of HAVING; no user can write it
@@ -59,20 +65,24 @@ class Grouping:
                 continue
             if self.by_epoch:
                 raise fail(
-                    codes.MIXED_EPOCHS, "a query by epochs has no windows", item.window.span,
+                    codes.MIXED_EPOCHS,
+                    "a query by epochs has no windows",
+                    item.window.span,
                     helps=["each epoch is a window already; drop the clause"],
-                )  # fmt: skip
+                )
             window, partition = binder.aggregate_window(item.window)
             for earlier in self._windows.values():
                 if not _compatible(earlier, window):
                     raise fail(
-                        codes.MIXED_WINDOWS, "this window differs from the first in more than its RANGE",
-                        item.window.span, helps=["write a second query for it"],
-                    )  # fmt: skip
+                        codes.MIXED_WINDOWS,
+                        "this window differs from the first in more than its RANGE",
+                        item.window.span,
+                        helps=["write a second query for it"],
+                    )
             self._windows[item.window.span] = window
             self._partition |= {scalar.tree: scalar for scalar in partition}
-        if window := self.window:
-            fields = (Field(name=name, type=window.bound_type) for name in BOUNDS)
+        if longest := self.window:
+            fields = (Field(name=name, type=longest.bound_type) for name in BOUNDS)
             self.scalars.pseudo = {f.name: f for f in fields}
 
     @property
@@ -100,18 +110,22 @@ class Grouping:
         for item in items:
             if item.window and not self.scalars.aggregates_in(item.bound.tree):
                 raise fail(
-                    codes.WINDOW_WITHOUT_AGGREGATE, "this item has a window and no aggregate", item.span,
+                    codes.WINDOW_WITHOUT_AGGREGATE,
+                    "this item has a window and no aggregate",
+                    item.span,
                     helps=["move the window clause to the aggregate, as in count(*) [RANGE …]"],
-                )  # fmt: skip
+                )
         if has_calls or self.select.group_by:
             return True
         if self.select.having:
             if self.scalars.aggregates_in(Expression(self.select.having.text, 0).tree):
                 return True
             raise fail(
-                codes.HAVING_WITHOUT_AGGREGATE, "HAVING without an aggregate or GROUP BY",
-                self.select.having.span, helps=["write WHERE"],
-            )  # fmt: skip
+                codes.HAVING_WITHOUT_AGGREGATE,
+                "HAVING without an aggregate or GROUP BY",
+                self.select.having.span,
+                helps=["write WHERE"],
+            )
         return False
 
     def bind(self, items: list[Item]) -> tuple[Plan, list[Output]]:
@@ -199,21 +213,25 @@ class Grouping:
     def _by_position(self, position: int, text: ast.Scalar, items: list[Item]) -> Bound:
         if not 1 <= position <= len(items):
             raise fail(
-                codes.BAD_GROUP_POSITION, f"there is no SELECT item {position}", text.span,
+                codes.BAD_GROUP_POSITION,
+                f"there is no SELECT item {position}",
+                text.span,
                 helps=[f"the items are numbered from 1 to {len(items)}"],
-            )  # fmt: skip
+            )
         return self._without_aggregates(items[position - 1], text)
 
     def _without_aggregates(self, item: Item, text: ast.Scalar) -> Bound:
         if self.scalars.aggregates_in(item.bound.tree):
             raise fail(
-                codes.MISPLACED_AGGREGATE, f"{text.text} is an aggregate, and cannot be grouped by",
-                text.span, helps=["group by columns, and aggregate in SELECT"],
-            )  # fmt: skip
+                codes.MISPLACED_AGGREGATE,
+                f"{text.text} is an aggregate, and cannot be grouped by",
+                text.span,
+                helps=["group by columns, and aggregate in SELECT"],
+            )
         return item.bound
 
     def _check_closes(self, items: list[Item], window: Window | None) -> None:
-        if window is not None or self.by_epoch or not is_streaming(self.source):
+        if window is not None or self.by_epoch or not self.source.is_streaming:
             return
         times = {(f.relation, f.name) for f in self.source.schema if f.progressing}
         if any(k.scalar.column in times for k in self.keys):
@@ -226,12 +244,16 @@ class Grouping:
         helps = ["give the aggregate a window, as in count(*) [RANGE 10 minutes, SLIDE 1 minute]"]
         if times:
             time = Scope(self.source.schema).times()[0]
-            helps.append(f"or GROUP BY {time.relation + '.' if time.relation else ''}{time.name}, too")
+            helps.append(
+                f"or GROUP BY {time.relation + '.' if time.relation else ''}{time.name}, too"
+            )
         raise fail(
-            codes.NEVER_CLOSES, "no group of this stream is ever complete", span,
+            codes.NEVER_CLOSES,
+            "no group of this stream is ever complete",
+            span,
             notes=["a stream never ends: without a window, its aggregate never has a final value"],
             helps=helps,
-        )  # fmt: skip
+        )
 
     # -------------------------------------------------------------- expressions
 
@@ -242,30 +264,36 @@ class Grouping:
         for call in calls:
             if any(id(n) in ids and n is not call for n in call.walk()):
                 raise fail(
-                    codes.MISPLACED_AGGREGATE, "an aggregate inside of an aggregate",
-                    bound.span_of(call), helps=["compute the inner one in a sub-query"],
-                )  # fmt: skip
+                    codes.MISPLACED_AGGREGATE,
+                    "an aggregate inside of an aggregate",
+                    bound.span_of(call),
+                    helps=["compute the inner one in a sub-query"],
+                )
         keys = {k.scalar.tree: k.name for k in self.keys}
         # Looking a node up costs a walk over it, so only those of a fitting type are.
         call_types, key_types = {type(c) for c in calls}, {type(k) for k in keys}
 
         def over_result(node: exp.Expression) -> exp.Expression:
             if type(node) in call_types and node in calls:
-                return column(self._call(bound, node, window, name if node.parent is None else None))
+                return column(
+                    self._call(bound, node, window, name if node.parent is None else None)
+                )
             if type(node) in key_types and node in keys:
                 return column(keys[node])
             if isinstance(node, exp.Column) and not self._is_bound(node):
                 raise self._not_grouped(bound, node)
             return node
 
-        return bound.tree.copy().transform(over_result)
+        return bound.tree.transform(over_result)
 
     def _not_grouped(self, bound: Bound, node: exp.Column) -> Exception:
         shown = f"{node.table}.{node.name}" if node.table else node.name
         return fail(
-            codes.NOT_GROUPED, f"{node.name} is neither grouped nor aggregated", bound.span_of(node),
+            codes.NOT_GROUPED,
+            f"{node.name} is neither grouped nor aggregated",
+            bound.span_of(node),
             helps=[f"add it to GROUP BY, or aggregate it, as in max({shown})"],
-        )  # fmt: skip
+        )
 
     def _call(
         self, bound: Bound, node: exp.Expression, window: Window | None, name: str | None
@@ -277,9 +305,7 @@ class Grouping:
         inner = node.find(exp.Anonymous)
         assert inner is not None
         taken = {*BOUNDS, *(k.name for k in self.keys), *(c.name for c in self.calls)}
-        scalar = Scalar(
-            tree=node.copy(), type=self.scalars.type_of(node), span=bound.span_of(node)
-        )
+        scalar = Scalar(tree=node.copy(), type=self.scalars.type_of(node), span=bound.span_of(node))
         self.calls.append(
             AggregateCall(
                 name=_free(name or _call_name(node), taken),
@@ -309,7 +335,7 @@ class Grouping:
                 return trees[node.name].copy()
             return node
 
-        bound = replace(bound, tree=bound.tree.copy().transform(expand))
+        bound = replace(bound, tree=bound.tree.transform(expand))
         type = self.scalars.type_of(bound.tree)
         tree = self._rewrite(bound, window, "")
         scalar = Scalar(tree=tree, type=type, span=bound.span)

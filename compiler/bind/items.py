@@ -61,21 +61,27 @@ def _star_items(written: ast.SelectItem, qualifier: str | None, scope: Scope) ->
     span = written.expression.span
     if written.alias or written.window:
         raise fail(
-            codes.MISPLACED_STAR, "* has neither an alias nor a window", span,
+            codes.MISPLACED_STAR,
+            "* has neither an alias nor a window",
+            span,
             helps=["name the columns"],
-        )  # fmt: skip
+        )
     name = qualifier.strip("`") if qualifier else None
     fields = [f for f in (scope.of_relation(name) if name else scope.schema) if not f.hidden]
     if not fields and name:
         raise fail(
-            codes.UNKNOWN_QUALIFIER, f"unknown relation {name}", span,
+            codes.UNKNOWN_QUALIFIER,
+            f"unknown relation {name}",
+            span,
             helps=did_you_mean(name, scope.relations(), "relations in this FROM"),
-        )  # fmt: skip
+        )
     if not fields:
         raise fail(
-            codes.MISPLACED_STAR, "there is no FROM that * could stand for", span,
+            codes.MISPLACED_STAR,
+            "there is no FROM that * could stand for",
+            span,
             helps=["name what to select"],
-        )  # fmt: skip
+        )
     return [_star_item(f, written.expression) for f in fields]
 
 
@@ -94,7 +100,7 @@ def default_name(tree: exp.Expression) -> str:
     def unqualified(node: exp.Expression) -> exp.Expression:
         return column(node.name) if isinstance(node, exp.Column) and node.table else node
 
-    return to_sql(tree.copy().transform(unqualified))[:_LONGEST_NAME]
+    return to_sql(tree.transform(unqualified))[:_LONGEST_NAME]
 
 
 def unique(outputs: list[Output]) -> tuple[Named, ...]:
@@ -104,9 +110,11 @@ def unique(outputs: list[Output]) -> tuple[Named, ...]:
         if output.chosen:
             if output.name.casefold() in taken:
                 raise fail(
-                    codes.DUPLICATE_COLUMN, f"two columns are called {output.name}", output.span,
+                    codes.DUPLICATE_COLUMN,
+                    f"two columns are called {output.name}",
+                    output.span,
                     helps=["give one of them another name with AS"],
-                )  # fmt: skip
+                )
             taken.add(output.name.casefold())
     named = []
     for output in outputs:

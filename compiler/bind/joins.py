@@ -12,10 +12,17 @@ from ssql.compiler.bind.durations import amount
 from ssql.compiler.bind.relations import RelationBinder
 from ssql.compiler.bind.scalars import ScalarBinder
 from ssql.compiler.bind.scope import Scope
-from ssql.compiler.bind.windows import Items, WindowBinder, checked_time, find_column, items_of, origin_us
+from ssql.compiler.bind.windows import (
+    Items,
+    WindowBinder,
+    checked_time,
+    find_column,
+    items_of,
+    origin_us,
+)
 from ssql.compiler.diagnostics import fail
 from ssql.compiler.source import Span
-from ssql.planner.logical import Epochs, Filter, Join, JoinSide, OneRow, Plan, is_streaming, walk
+from ssql.planner.logical import Epochs, Filter, Join, JoinSide, OneRow, Plan, walk
 from ssql.planner.scalar import Scalar
 from ssql.planner.windows import (
     EpochJoin,
@@ -48,7 +55,7 @@ class _Side:
 
     @property
     def streaming(self) -> bool:
-        return is_streaming(self.side.input)
+        return self.side.input.is_streaming
 
     @property
     def name(self) -> str:
@@ -72,7 +79,9 @@ class FromBinder:
             plan = self._joined(sides, select.source.span)
         condition = None
         if select.where is not None:
-            condition = ScalarBinder(self.context, Scope(plan.schema)).condition(select.where, "WHERE")
+            condition = ScalarBinder(self.context, Scope(plan.schema)).condition(
+                select.where, "WHERE"
+            )
         if len(sides) == 1:
             self._no_join_window(sides[0], select.within)
         elif isinstance(plan, Join):
@@ -90,9 +99,13 @@ class FromBinder:
         for join in source.joins:
             if join.kind not in _KINDS:
                 raise fail(
-                    codes.BAD_JOIN, f"{join.kind} JOIN is not supported", join.kind_span,
-                    helps=["joins: INNER, LEFT, RIGHT and FULL JOIN … ON, CROSS JOIN, and the comma"],
-                )  # fmt: skip
+                    codes.BAD_JOIN,
+                    f"{join.kind} JOIN is not supported",
+                    join.kind_span,
+                    helps=[
+                        "joins: INNER, LEFT, RIGHT and FULL JOIN … ON, CROSS JOIN, and the comma"
+                    ],
+                )
             plan = self.relations.item(join.item)
             self._check_name(sides, plan, join.item)
             kind = _KINDS[join.kind]
@@ -110,20 +123,26 @@ class FromBinder:
         for name in Scope(plan.schema).relations():
             if name.casefold() in taken:
                 raise fail(
-                    codes.DUPLICATE_ALIAS, f"{name} is in this FROM already", item.span,
+                    codes.DUPLICATE_ALIAS,
+                    f"{name} is in this FROM already",
+                    item.span,
                     helps=[f"give it another name, as in {name} AS {name}2"],
-                )  # fmt: skip
+                )
 
     def _on(self, sides: list[_Side], plan: Plan, join: ast.Join) -> Scalar | None:
         if join.on is None:
             if join.kind in (",", "CROSS"):
                 return None
             raise fail(
-                codes.SYNTAX, f"{join.kind} JOIN needs ON", join.kind_span,
+                codes.SYNTAX,
+                f"{join.kind} JOIN needs ON",
+                join.kind_span,
                 helps=["as in JOIN b ON a.x = b.x"],
-            )  # fmt: skip
+            )
         if join.kind == "CROSS":
-            raise fail(codes.SYNTAX, "CROSS JOIN has no ON", join.on.span, helps=["write INNER JOIN"])
+            raise fail(
+                codes.SYNTAX, "CROSS JOIN has no ON", join.on.span, helps=["write INNER JOIN"]
+            )
         fields = tuple(f for s in sides for f in s.plan.schema) + plan.schema
         return ScalarBinder(self.context, Scope(fields)).condition(join.on, "ON")
 
@@ -137,14 +156,16 @@ class FromBinder:
     def _no_join_window(side: _Side, within: ast.Length | None) -> None:
         if side.items is not None:
             raise _bad(
-                "a window after FROM is for joins, and there is one input only", side.items.clause.span,
+                "a window after FROM is for joins, and there is one input only",
+                side.items.clause.span,
                 "put it after the aggregate: SELECT max(len) [RANGE 5 minutes, …] FROM …",
-            )  # fmt: skip
+            )
         if within is not None:
             raise _bad(
-                "WINDOW at the end is for joins, and there is one input only", within.span,
+                "WINDOW at the end is for joins, and there is one input only",
+                within.span,
                 "put a window after the aggregate: SELECT max(len) [RANGE 5 minutes, …] FROM …",
-            )  # fmt: skip
+            )
 
     # -------------------------------------------------------------- windows
 
@@ -159,10 +180,12 @@ class FromBinder:
             return self._by_epochs(join, sides, select)
         if len(streaming) < 2:
             return self._lookup(join, sides, select)
+        window: JoinWindow
+        ranges: dict[int, int] = {}
         if select.within:
-            window, ranges = self._within(sides, select.within), {}
+            window = self._within(sides, select.within)
         elif tumbling := [s for s in streaming if _is_tumbling(s)]:
-            window, ranges = self._tumbling(streaming, tumbling), {}
+            window = self._tumbling(streaming, tumbling)
         else:
             window, ranges = self._sliding(join, streaming, condition)
         bound = []
@@ -172,7 +195,11 @@ class FromBinder:
                 time = self._time(side)
             elif side.streaming:
                 times = Scope(side.plan.schema).times()
-                time = WindowBinder(self.context, side.plan).default_time(side.item.span) if times else None
+                time = (
+                    WindowBinder(self.context, side.plan).default_time(side.item.span)
+                    if times
+                    else None
+                )
             bound.append(replace(side.side, time=time, range_us=ranges.get(id(side))))
         return replace(join, sides=tuple(bound), window=window)
 
@@ -188,9 +215,11 @@ class FromBinder:
             )
             if wrong:
                 raise fail(
-                    codes.BAD_JOIN, "the stored rows that match nothing are known only at the stream's end",
-                    side.item.span, helps=["keep the stream's rows instead: stream LEFT JOIN table"],
-                )  # fmt: skip
+                    codes.BAD_JOIN,
+                    "the stored rows that match nothing are known only at the stream's end",
+                    side.item.span,
+                    helps=["keep the stream's rows instead: stream LEFT JOIN table"],
+                )
         stream = next((s for s in sides if s.streaming), None)
         times = Scope(stream.plan.schema).times() if stream else ()
         bound = [
@@ -220,9 +249,10 @@ class FromBinder:
         for side in sides:
             if side.items:
                 raise _bad(
-                    "a window of its own beside WINDOW for all", side.items.clause.span,
+                    "a window of its own beside WINDOW for all",
+                    side.items.clause.span,
                     "use one or the other",
-                )  # fmt: skip
+                )
         size = amount(within, "WINDOW")
         if size.in_rows:
             raise _bad("WINDOW is a length of time", within.span, "as in WINDOW 10 minutes")
@@ -235,22 +265,26 @@ class FromBinder:
             self._only(side.items, "RANGE TUMBLING, WA and ORIGIN", origin=True)
             size = amount(side.items.range.length, "RANGE")
             if size.in_rows:
-                raise _bad("a join window is a length of time", side.items.range.span, "as in 5 minutes")
+                raise _bad(
+                    "a join window is a length of time", side.items.range.span, "as in 5 minutes"
+                )
             windows.append(TumblingJoin(size_us=size.value, origin_us=origin_us(side.items.origin)))
         others = [s for s in streaming if s.items and not _is_tumbling(s)]
         if others or any(w != windows[0] for w in windows):
             clause = (others or tumbling)[-1].items
             assert clause is not None
             raise _bad(
-                "a tumbling join has one window for all its sides", clause.clause.span,
+                "a tumbling join has one window for all its sides",
+                clause.clause.span,
                 "give it once, after the last FROM item",
-            )  # fmt: skip
+            )
         if len(tumbling) < len(streaming) and tumbling != streaming[-1:]:
             assert tumbling[0].items is not None
             raise _bad(
                 "the window of a tumbling join stands after the last FROM item",
-                tumbling[0].items.clause.span, "move it there",
-            )  # fmt: skip
+                tumbling[0].items.clause.span,
+                "move it there",
+            )
         return windows[0]
 
     def _sliding(
@@ -261,11 +295,17 @@ class FromBinder:
             return EqualTimeJoin(), {}
         if bare:
             some = len(bare) < len(streaming)
-            message = f"{bare[0].name} has no window" if some else "two streams are joined without a window"
+            message = (
+                f"{bare[0].name} has no window"
+                if some
+                else "two streams are joined without a window"
+            )
             raise fail(
-                codes.UNBOUNDED_JOIN, message, bare[0].item.span if some else join.span,
+                codes.UNBOUNDED_JOIN,
+                message,
+                bare[0].item.span if some else join.span,
                 helps=[_HOW, "or one for all: WINDOW 10 minutes at the end of the query"],
-            )  # fmt: skip
+            )
         ranges = {}
         for side in streaming:
             assert side.items is not None
@@ -276,18 +316,31 @@ class FromBinder:
         self._only(items, "RANGE and WA")
         if items.range is None:
             raise fail(
-                codes.INCOMPLETE_WINDOW, "RANGE is missing", items.clause.span, helps=["as in [RANGE 3 minutes]"]
+                codes.INCOMPLETE_WINDOW,
+                "RANGE is missing",
+                items.clause.span,
+                helps=["as in [RANGE 3 minutes]"],
             )
         if items.range.length is None:
-            raise _bad("a join cannot keep ALL of a stream", items.range.span, "as in RANGE 3 minutes")
+            raise _bad(
+                "a join cannot keep ALL of a stream", items.range.span, "as in RANGE 3 minutes"
+            )
         size = amount(items.range.length, "RANGE")
         if size.in_rows:
-            raise _bad("a join window is a length of time", items.range.span, "as in RANGE 3 minutes")
+            raise _bad(
+                "a join window is a length of time", items.range.span, "as in RANGE 3 minutes"
+            )
         return size.value
 
     @staticmethod
     def _only(items: Items, what: str, *, origin: bool = False) -> None:
-        for item in (items.slide, items.rattr, items.sattr, items.partition, None if origin else items.origin):
+        for item in (
+            items.slide,
+            items.rattr,
+            items.sattr,
+            items.partition,
+            None if origin else items.origin,
+        ):
             if item is not None:
                 raise _bad(f"the window of a join has {what} only", item.span, "drop this item")
 
@@ -345,6 +398,8 @@ def _bad(message: str, span: Span, help: str) -> Exception:
 
 def _mixed(message: str, span: Span) -> Exception:
     return fail(
-        codes.MIXED_EPOCHS, message, span,
+        codes.MIXED_EPOCHS,
+        message,
+        span,
         helps=["read every stream of the query through STREAM(…), cut alike, and without windows"],
-    )  # fmt: skip
+    )

@@ -14,7 +14,7 @@ from ssql.compiler.bind.scope import Scope
 from ssql.compiler.bind.windows import join_time
 from ssql.compiler.diagnostics import SsqlError, fail
 from ssql.compiler.source import Span
-from ssql.planner.logical import Aggregate, Filter, Order, Plan, Project, is_streaming
+from ssql.planner.logical import Aggregate, Filter, Order, Plan, Project
 from ssql.planner.scalar import Scalar, column
 
 _DIRECTION = re.compile(r"\s+(?:(ASC|DESC)\b\s*)?(NULLS\s+(?:FIRST|LAST)\s*)?\Z", re.IGNORECASE)
@@ -40,7 +40,7 @@ def bind_order(select: ast.Select, context: Context, project: Project) -> Plan:
             scalars = [_bind(k, over, context) for k in keys]
         except SsqlError:
             raise not_in_result from None
-    if is_streaming(project):
+    if project.is_streaming:
         _check_by_time(scalars[0], keys[0], over)
     descending = tuple(k.descending for k in keys)
     order = Order(input=over, keys=tuple(scalars), descending=descending, span=select.span)
@@ -62,9 +62,11 @@ def _bind(key: _Key, plan: Plan, context: Context) -> Scalar:
     if isinstance(tree, exp.Literal) and tree.is_int and isinstance(plan, Project):
         if not 1 <= int(tree.name) <= len(plan.items):
             raise fail(
-                codes.BAD_GROUP_POSITION, f"there is no SELECT item {tree.name}", key.text.span,
+                codes.BAD_GROUP_POSITION,
+                f"there is no SELECT item {tree.name}",
+                key.text.span,
                 helps=[f"the items are numbered from 1 to {len(plan.items)}"],
-            )  # fmt: skip
+            )
         field = plan.schema[int(tree.name) - 1]
         return Scalar(tree=column(field.name), type=field.type, span=key.text.span)
     return scalar
@@ -87,7 +89,9 @@ def _check_by_time(scalar: Scalar, key: _Key, plan: Plan) -> None:
         if key.descending
         else "a stream can be put in order of its time only",
         key.text.span,
-        helps=[f"order by {shown}" if shown else "drop ORDER BY: there is no time among the columns"],
+        helps=[
+            f"order by {shown}" if shown else "drop ORDER BY: there is no time among the columns"
+        ],
     )
 
 

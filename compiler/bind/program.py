@@ -12,10 +12,10 @@ from ssql.compiler.bind.select import bind_query
 from ssql.compiler.bind.types import same_family
 from ssql.compiler.diagnostics import Diagnostics, SsqlError, did_you_mean, fail
 from ssql.compiler.parser import ParsedFile
+from ssql.compiler.source import Span
 from ssql.planner.catalog import Catalog, OptionValue, Sink, kind_name
 from ssql.planner.logical import Output, Plan, Program, Project, Query
 from ssql.planner.scalar import Named, Scalar, column
-from ssql.compiler.source import Span
 
 PLANS = ("wid", "paned", "rolling", "adaptwid", "sync-filter", "filter-order", "adaptive")
 # The settings of ssql itself; those of Spark begin with `spark.` and are passed on.
@@ -39,11 +39,13 @@ class ProgramBinder:
         except SsqlError as error:
             self._report(node, error)
         except RecursionError:
-            error = fail(
-                codes.TOO_DEEP, "this statement is nested too deeply", node.span,
+            too_deep = fail(
+                codes.TOO_DEEP,
+                "this statement is nested too deeply",
+                node.span,
                 helps=["split it with WITH, or with views"],
-            )  # fmt: skip
-            self._report(node, error)
+            )
+            self._report(node, too_deep)
 
     def _report(self, node: ast.Statement, error: SsqlError) -> None:
         if isinstance(node, ast.Create):
@@ -56,7 +58,13 @@ class ProgramBinder:
 
     def _statement(self, node: ast.Statement) -> None:
         match node:
-            case ast.CreateStream() | ast.CreateTable() | ast.CreateSink() | ast.CreateView() | ast.CreateFunction():
+            case (
+                ast.CreateStream()
+                | ast.CreateTable()
+                | ast.CreateSink()
+                | ast.CreateView()
+                | ast.CreateFunction()
+            ):
                 define(node, self.context)
             case ast.Query() | ast.Insert():
                 self.queries.append(self._query(node, len(self.queries) + 1))
@@ -103,14 +111,18 @@ class ProgramBinder:
             raise fail(codes.UNKNOWN_SINK, f"unknown sink {name.text}", name.span, helps=helps)
         if not isinstance(entry, Sink):
             raise fail(
-                codes.NOT_READABLE, f"{entry.name} is a {kind_name(entry)}, and INSERT writes to a sink",
-                name.span, helps=did_you_mean(name.text, catalog.names(Sink), "sinks"),
-            )  # fmt: skip
+                codes.NOT_READABLE,
+                f"{entry.name} is a {kind_name(entry)}, and INSERT writes to a sink",
+                name.span,
+                helps=did_you_mean(name.text, catalog.names(Sink), "sinks"),
+            )
         if entry.connection is None:
             raise fail(
-                codes.NO_CONNECTOR, f"{entry.name} does not say where its data goes", name.span,
+                codes.NO_CONNECTOR,
+                f"{entry.name} does not say where its data goes",
+                name.span,
                 helps=["add to its CREATE SINK: WITH (connector = 'console')"],
-            )  # fmt: skip
+            )
         return entry
 
     # -------------------------------------------------------------- the rest
@@ -119,14 +131,21 @@ class ProgramBinder:
         if option.key.startswith("ssql."):
             if option.key not in SETTINGS:
                 raise fail(
-                    codes.BAD_OPTION, f"unknown setting {option.key}", option.key_span,
+                    codes.BAD_OPTION,
+                    f"unknown setting {option.key}",
+                    option.key_span,
                     helps=did_you_mean(option.key, SETTINGS, "settings of ssql"),
-                )  # fmt: skip
+                )
         elif not option.key.startswith("spark."):
             raise fail(
-                codes.BAD_OPTION, f"unknown setting {option.key}", option.key_span,
-                helps=["settings begin with spark. or ssql.", f"settings of ssql: {', '.join(SETTINGS)}"],
-            )  # fmt: skip
+                codes.BAD_OPTION,
+                f"unknown setting {option.key}",
+                option.key_span,
+                helps=[
+                    "settings begin with spark. or ssql.",
+                    f"settings of ssql: {', '.join(SETTINGS)}",
+                ],
+            )
         self.settings.append((option.key, option.value))
 
     def _find(self, name: ast.Name) -> object:
@@ -134,9 +153,11 @@ class ProgramBinder:
         if entry is None:
             known = [e.name for e in self.context.catalog.entries.values()]
             raise fail(
-                codes.UNKNOWN_OBJECT, f"there is no {name.text}", name.span,
+                codes.UNKNOWN_OBJECT,
+                f"there is no {name.text}",
+                name.span,
                 helps=did_you_mean(name.text, known, "streams, tables, views, sinks and functions"),
-            )  # fmt: skip
+            )
         return entry
 
     def _drop(self, node: ast.Drop) -> None:
@@ -147,9 +168,11 @@ class ProgramBinder:
         assert entry is not None
         if kind_name(entry) != node.kind.lower():
             raise fail(
-                codes.UNKNOWN_OBJECT, f"{entry.name} is a {kind_name(entry)}, not a {node.kind.lower()}",
-                node.name.span, helps=[f"write DROP {kind_name(entry).upper()} {entry.name}"],
-            )  # fmt: skip
+                codes.UNKNOWN_OBJECT,
+                f"{entry.name} is a {kind_name(entry)}, not a {node.kind.lower()}",
+                node.name.span,
+                helps=[f"write DROP {kind_name(entry).upper()} {entry.name}"],
+            )
         self.context.catalog.remove(node.name.text)
 
     def program(self) -> Program:
@@ -173,7 +196,9 @@ def forced_plan(query: ast.Query) -> str | None:
             raise _bad_hint(f"unknown hint {match.group(1)}", hint.span, "the only hint is PLAN(…)")
         plan = match.group(2).lower()
         if plan not in PLANS:
-            raise _bad_hint(f"unknown plan {plan or '()'}", hint.span, *did_you_mean(plan, PLANS, "plans"))
+            raise _bad_hint(
+                f"unknown plan {plan or '()'}", hint.span, *did_you_mean(plan, PLANS, "plans")
+            )
     if hint.value[at:].strip() or plan is None:
         raise _bad_hint("this hint is not well formed", hint.span, "as in /*+ PLAN(paned) */")
     return plan
@@ -194,17 +219,24 @@ def _fitted(plan: Plan, sink: Sink, node: ast.Insert) -> Plan:
     if len(wanted) != len(fields):
         raise fail(
             codes.INSERT_MISMATCH,
-            f"the query has {len(fields)} columns, and {sink.name} takes {len(wanted)}", span,
+            f"the query has {len(fields)} columns, and {sink.name} takes {len(wanted)}",
+            span,
             notes=[f"the query has {has}", f"the sink takes {', '.join(n for n, _ in wanted)}"],
-            helps=["select as many columns as the sink has (a window adds window_start and window_end)"],
-        )  # fmt: skip
+            helps=[
+                "select as many columns as the sink has (a window adds window_start and window_end)"
+            ],
+        )
     for field, (name, type) in zip(fields, wanted, strict=True):
         if type is not None and not same_family(field.type, type):
             raise fail(
-                codes.INSERT_MISMATCH, f"{field.name} is {field.type}, and {sink.name}.{name} is {type}",
-                span, notes=[f"the query has {has}"],
-                helps=["columns are matched by position; CAST it, or put the columns into the sink's order"],
-            )  # fmt: skip
+                codes.INSERT_MISMATCH,
+                f"{field.name} is {field.type}, and {sink.name}.{name} is {type}",
+                span,
+                notes=[f"the query has {has}"],
+                helps=[
+                    "columns are matched by position: CAST it, or put them into the sink's order"
+                ],
+            )
     if all(f.name == name for f, (name, _) in zip(fields, wanted, strict=True)):
         return plan
     items = tuple(
@@ -224,13 +256,21 @@ def _target_columns(sink: Sink, node: ast.Insert) -> list[tuple[str, str | None]
     for name in node.columns:
         key = name.text.casefold()
         if key in wanted:
-            raise fail(codes.DUPLICATE_COLUMN, f"{name.text} is listed twice", name.span,
-                       helps=["list each column once"])  # fmt: skip
+            raise fail(
+                codes.DUPLICATE_COLUMN,
+                f"{name.text} is listed twice",
+                name.span,
+                helps=["list each column once"],
+            )
         if declared and key not in declared:
             raise fail(
-                codes.INSERT_MISMATCH, f"{sink.name} has no column {name.text}", name.span,
-                helps=did_you_mean(name.text, [n for n, _ in declared.values()], f"columns of {sink.name}"),
-            )  # fmt: skip
+                codes.INSERT_MISMATCH,
+                f"{sink.name} has no column {name.text}",
+                name.span,
+                helps=did_you_mean(
+                    name.text, [n for n, _ in declared.values()], f"columns of {sink.name}"
+                ),
+            )
         wanted[key] = declared.get(key, (name.text, None))
     return list(wanted.values())
 
@@ -240,5 +280,3 @@ def bind_file(file: ParsedFile, catalog: Catalog, diagnostics: Diagnostics) -> P
     for parsed in file.statements:
         binder.statement(parsed.node)
     return binder.program()
-
-

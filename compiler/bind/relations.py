@@ -56,9 +56,11 @@ class RelationBinder:
                 return Alias(input=view.plan, name=alias or view.name, span=span)
             case Sink() | Function() as entry:
                 raise fail(
-                    codes.NOT_READABLE, f"{entry.name} is a {kind_name(entry)}, and cannot be read",
-                    span, helps=[f"streams, tables and views: {', '.join(self._readable()) or 'none'}"],
-                )  # fmt: skip
+                    codes.NOT_READABLE,
+                    f"{entry.name} is a {kind_name(entry)}, and cannot be read",
+                    span,
+                    helps=[f"streams, tables and views: {', '.join(self._readable()) or 'none'}"],
+                )
             case None:
                 raise self.unknown(relation.name)
 
@@ -71,7 +73,10 @@ class RelationBinder:
         if not readable:
             helps = ("create it first, with CREATE STREAM or CREATE TABLE",)
         return fail(
-            codes.UNKNOWN_RELATION, f"unknown stream, table or view {name.text}", name.span, helps=helps
+            codes.UNKNOWN_RELATION,
+            f"unknown stream, table or view {name.text}",
+            name.span,
+            helps=helps,
         )
 
     @staticmethod
@@ -80,12 +85,17 @@ class RelationBinder:
     ) -> None:
         if connection is None:
             raise fail(
-                codes.NO_CONNECTOR, f"{name} does not say where its data is", relation.span,
-                helps=[f"add to its CREATE {kind}: WITH (connector = 'file', format = 'json', path = '…')"],
-            )  # fmt: skip
+                codes.NO_CONNECTOR,
+                f"{name} does not say where its data is",
+                relation.span,
+                helps=[
+                    f"add to its CREATE {kind}:"
+                    " WITH (connector = 'file', format = 'json', path = '…')"
+                ],
+            )
 
     def _union(self, union: ast.UnionOf) -> Union:
-        members = []
+        members: list[Plan] = []
         for relation in union.members:
             plan = self._relation(relation, None)
             if members:
@@ -99,10 +109,11 @@ class RelationBinder:
             raise self.unknown(epoch.stream)
         if not isinstance(entry, Stream):
             raise fail(
-                codes.BAD_EPOCH, f"{entry.name} is a {kind_name(entry)}; only streams are cut into chunks",
+                codes.BAD_EPOCH,
+                f"{entry.name} is a {kind_name(entry)}; only streams are cut into chunks",
                 epoch.stream.span,
                 helps=[f"streams: {', '.join(self.context.catalog.names(Stream)) or 'none'}"],
-            )  # fmt: skip
+            )
         self._need_connection(entry.connection, entry.name, "STREAM", epoch)
         chunks, blocking = read_chunks(epoch)
         cut = read_cut(epoch.cut, entry)
@@ -115,12 +126,16 @@ def check_union_member(first: Plan, other: Plan, node: ast.Node) -> None:
     theirs = [f for f in other.schema if not f.hidden]
     if len(mine) != len(theirs):
         raise fail(
-            codes.BAD_UNION, f"this has {len(theirs)} columns, and the first member has {len(mine)}",
-            node.span, helps=["select the same columns from each, in a sub-query or view"],
-        )  # fmt: skip
+            codes.BAD_UNION,
+            f"this has {len(theirs)} columns, and the first member has {len(mine)}",
+            node.span,
+            helps=["select the same columns from each, in a sub-query or view"],
+        )
     for a, b in zip(mine, theirs, strict=True):
         if not same_family(a.type, b.type):
             raise fail(
-                codes.BAD_UNION, f"{b.name} is {b.type}, and {a.name} of the first member is {a.type}",
-                node.span, helps=["columns are matched by position; CAST one of them"],
-            )  # fmt: skip
+                codes.BAD_UNION,
+                f"{b.name} is {b.type}, and {a.name} of the first member is {a.type}",
+                node.span,
+                helps=["columns are matched by position; CAST one of them"],
+            )

@@ -18,12 +18,24 @@ from ssql.planner.logical import Field
 from ssql.planner.scalar import UNKNOWN_TYPE, Scalar, column
 
 # They take a unit of time, which looks like a column, as their first argument.
-_UNIT_FIRST = frozenset({"dateadd", "date_add", "datediff", "date_diff", "timestampadd", "timestampdiff"})
+_UNIT_FIRST = frozenset(
+    {"dateadd", "date_add", "datediff", "date_diff", "timestampadd", "timestampdiff"}
+)
 _UNITS = frozenset(
     "microsecond millisecond second minute hour day dayofyear week month quarter year".split()
 )
 _AROUND_AGGREGATES = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
-_NUMERIC = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "INTERVAL", "STRING")
+_NUMERIC = (
+    "TINYINT",
+    "SMALLINT",
+    "INT",
+    "BIGINT",
+    "FLOAT",
+    "DOUBLE",
+    "DECIMAL",
+    "INTERVAL",
+    "STRING",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +77,11 @@ class ScalarBinder:
     def check_condition(scalar: Scalar, place: str) -> None:
         if scalar.type not in ("BOOLEAN", "VOID", UNKNOWN_TYPE):
             raise fail(
-                codes.WRONG_TYPE, f"{place} takes a condition, and this is {scalar.type}", scalar.span,
+                codes.WRONG_TYPE,
+                f"{place} takes a condition, and this is {scalar.type}",
+                scalar.span,
                 helps=["compare it with something, as in x > 0"],
-            )  # fmt: skip
+            )
 
     def resolve(self, expression: Expression, place: str, *, aggregates: bool = False) -> Bound:
         self._check_nodes(expression, place)
@@ -99,13 +113,15 @@ class ScalarBinder:
         parts = [p.name for p in node.parts]
         span = expression.span_of(node)
         if len(parts) == 1 and not in_aggregate and parts[0].casefold() in self.pseudo:
-            field, fields = self.pseudo[parts[0].casefold()], []
+            field, fields = self.pseudo[parts[0].casefold()], list[str]()
         elif self._is_unit(node):
             return exp.var(node.name)
         else:
             field, fields = self._find(parts, span)
         found = column(field.name, field.relation)
-        found.this.meta.update(start=span.start - expression.base, end=span.end - expression.base - 1)
+        found.this.meta.update(
+            start=span.start - expression.base, end=span.end - expression.base - 1
+        )
         if not fields:
             return found
         self._check_fields(field, fields, span)
@@ -135,27 +151,35 @@ class ScalarBinder:
         if scope.has_column(head):
             return scope.find(head, span), parts[1:]
         raise fail(
-            codes.UNKNOWN_QUALIFIER, f"unknown relation {head}", span,
+            codes.UNKNOWN_QUALIFIER,
+            f"unknown relation {head}",
+            span,
             helps=did_you_mean(head, scope.relations(), "relations in this FROM"),
-        )  # fmt: skip
+        )
 
     @staticmethod
     def _check_fields(field: Field, fields: list[str], span: Span) -> None:
         type, path = exp.DataType.build(field.type, dialect="spark"), field.name
         for name in fields:
             if not type.is_type(exp.DataType.Type.STRUCT):
-                if type.is_type(exp.DataType.Type.MAP, exp.DataType.Type.ARRAY, exp.DataType.Type.VARIANT):
+                if type.is_type(
+                    exp.DataType.Type.MAP, exp.DataType.Type.ARRAY, exp.DataType.Type.VARIANT
+                ):
                     return  # m.key and list.field are Spark's to read
                 raise fail(
-                    codes.UNKNOWN_COLUMN, f"{path} is {type.sql('spark')} and has no fields", span,
+                    codes.UNKNOWN_COLUMN,
+                    f"{path} is {type.sql('spark')} and has no fields",
+                    span,
                     helps=[f"write {path}"],
-                )  # fmt: skip
+                )
             known = {f.name.casefold(): f for f in type.expressions}
             if name.casefold() not in known:
                 raise fail(
-                    codes.UNKNOWN_COLUMN, f"{path} has no field {name}", span,
+                    codes.UNKNOWN_COLUMN,
+                    f"{path} has no field {name}",
+                    span,
                     helps=did_you_mean(name, [f.name for f in type.expressions], "fields"),
-                )  # fmt: skip
+                )
             type, path = known[name.casefold()].args["kind"], f"{path}.{name}"
 
     # -------------------------------------------------------------- checks
@@ -165,30 +189,43 @@ class ScalarBinder:
             match node:
                 case exp.Query() | exp.Subquery():
                     raise fail(
-                        codes.SUBQUERY_IN_EXPRESSION, "a sub-query inside of an expression",
+                        codes.SUBQUERY_IN_EXPRESSION,
+                        "a sub-query inside of an expression",
                         expression.span_of(node),
-                        helps=["put it into FROM, as in FROM packets p, (SELECT …) q WHERE p.x = q.x"],
-                    )  # fmt: skip
+                        helps=[
+                            "put it into FROM, as in FROM packets p, (SELECT …) q WHERE p.x = q.x"
+                        ],
+                    )
                 case exp.Window():
                     raise fail(
-                        codes.WINDOW_FUNCTION, "OVER cannot run on a stream", expression.span_of(node),
-                        helps=["use a window clause, as in max(len) [RANGE 10 minutes, SLIDE 1 minute]"],
-                    )  # fmt: skip
+                        codes.WINDOW_FUNCTION,
+                        "OVER cannot run on a stream",
+                        expression.span_of(node),
+                        helps=[
+                            "use a window clause, as in max(len) [RANGE 10 minutes, SLIDE 1 minute]"
+                        ],
+                    )
                 case exp.Placeholder() | exp.Parameter() | exp.SessionParameter():
                     raise fail(
-                        codes.PARAMETER, "a parameter has no value here", expression.span_of(node),
+                        codes.PARAMETER,
+                        "a parameter has no value here",
+                        expression.span_of(node),
                         helps=["write the value itself"],
-                    )  # fmt: skip
+                    )
                 case exp.JSONExtract() | exp.JSONExtractScalar():
                     raise fail(
-                        codes.BAD_EXPRESSION, "-> is not an operator of Spark SQL",
-                        expression.span_of(node), helps=["use get_json_object(text, '$.path')"],
-                    )  # fmt: skip
+                        codes.BAD_EXPRESSION,
+                        "-> is not an operator of Spark SQL",
+                        expression.span_of(node),
+                        helps=["use get_json_object(text, '$.path')"],
+                    )
                 case exp.Star() if not _counted(node):
                     raise fail(
-                        codes.MISPLACED_STAR, f"* cannot stand here, in {place}",
-                        expression.span_of(node), helps=["name the columns"],
-                    )  # fmt: skip
+                        codes.MISPLACED_STAR,
+                        f"* cannot stand here, in {place}",
+                        expression.span_of(node),
+                        helps=["name the columns"],
+                    )
                 case exp.Anonymous() | exp.Func():
                     self._check_function(expression, node)
 
@@ -199,50 +236,68 @@ class ScalarBinder:
         span = expression.span_of(node)
         if name in FORBIDDEN:
             raise fail(
-                codes.FORBIDDEN_FUNCTION, f"{name} calls into the JVM and is refused", span,
+                codes.FORBIDDEN_FUNCTION,
+                f"{name} calls into the JVM and is refused",
+                span,
                 helps=["write a CREATE FUNCTION … LANGUAGE PYTHON instead"],
-            )  # fmt: skip
+            )
         if name in VOLATILE:
             self.context.diagnostics.warn(
-                codes.VOLATILE, f"{name}() gives another value each time it runs", span,
+                codes.VOLATILE,
+                f"{name}() gives another value each time it runs",
+                span,
                 helps=["use the stream's own time or columns"],
-            )  # fmt: skip
+            )
         if not isinstance(node, exp.Anonymous):
             return
         if name in SPARK_WINDOWS:
             raise fail(
-                codes.WINDOW_FUNCTION, f"{name}() is Spark's way to write a window", span,
-                helps=["use a window clause, as in count(*) [RANGE 10 minutes, SLIDE 1 minute, WA ts]"],
-            )  # fmt: skip
+                codes.WINDOW_FUNCTION,
+                f"{name}() is Spark's way to write a window",
+                span,
+                helps=[
+                    "use a window clause, as in count(*) [RANGE 10 minutes, SLIDE 1 minute, WA ts]"
+                ],
+            )
         kind = "aggregate" if name in OWN_AGGREGATES else kinds().get(name)
         if kind == "window":
             raise fail(
-                codes.WINDOW_FUNCTION, f"{name} needs OVER, which cannot run on a stream", span,
+                codes.WINDOW_FUNCTION,
+                f"{name} needs OVER, which cannot run on a stream",
+                span,
                 helps=["use a window clause, as in max(len) [RANGE 10 minutes, SLIDE 1 minute]"],
-            )  # fmt: skip
+            )
         if kind == "generator" and node is not expression.tree:
             raise fail(
-                codes.MISPLACED_GENERATOR, f"{name} makes rows, and stands as a SELECT item alone", span,
+                codes.MISPLACED_GENERATOR,
+                f"{name} makes rows, and stands as a SELECT item alone",
+                span,
                 helps=["give it a SELECT item of its own, and compute on it in an outer query"],
-            )  # fmt: skip
+            )
         if own := self._functions.get(name):
             if len(node.expressions) != len(own.parameters):
                 takes = ", ".join(f"{p.name} {p.type}" for p in own.parameters)
                 raise fail(
-                    codes.WRONG_ARGUMENTS, f"{own.name} takes {len(own.parameters)} arguments, "
-                    f"not {len(node.expressions)}", span, helps=[f"it is {own.name}({takes})"],
-                )  # fmt: skip
+                    codes.WRONG_ARGUMENTS,
+                    f"{own.name} takes {len(own.parameters)} arguments, "
+                    f"not {len(node.expressions)}",
+                    span,
+                    helps=[f"it is {own.name}({takes})"],
+                )
         elif kind is None or kind == "table":
             known = [*kinds(), *OWN_AGGREGATES, *self._functions]
             near = did_you_mean(name, known, "functions")
             raise fail(
-                codes.UNKNOWN_FUNCTION, f"unknown function {name}", span,
+                codes.UNKNOWN_FUNCTION,
+                f"unknown function {name}",
+                span,
                 helps=[
                     *(h for h in near if h.startswith("did you")),
                     f"functions of this file: {', '.join(self._functions)}"
-                    if self._functions else "it is not one of Spark's, and no CREATE FUNCTION makes it",
+                    if self._functions
+                    else "it is not one of Spark's, and no CREATE FUNCTION makes it",
                 ],
-            )  # fmt: skip
+            )
 
     def _check_arguments(self, expression: Expression, tree: exp.Expression) -> None:
         """Aggregates once more, now that the types of their arguments can be known."""
@@ -257,9 +312,11 @@ class ScalarBinder:
                 continue
             if not known.least <= len(arguments) <= known.most:
                 raise fail(
-                    codes.WRONG_ARGUMENTS, f"{node.name} cannot take {len(arguments)} arguments",
-                    expression.span_of(node), helps=[f"it is {known.synopsis}"],
-                )  # fmt: skip
+                    codes.WRONG_ARGUMENTS,
+                    f"{node.name} cannot take {len(arguments)} arguments",
+                    expression.span_of(node),
+                    helps=[f"it is {known.synopsis}"],
+                )
             type = self.type_of(arguments[0])
             wanted = known.argument
             fits = {
@@ -270,9 +327,11 @@ class ScalarBinder:
             }[wanted]
             if not fits and type not in (UNKNOWN_TYPE, "VOID"):
                 raise fail(
-                    codes.WRONG_ARGUMENTS, f"{node.name} takes {wanted.value}, and this is {type}",
-                    expression.span_of(arguments[0]), helps=[f"it is {known.synopsis}"],
-                )  # fmt: skip
+                    codes.WRONG_ARGUMENTS,
+                    f"{node.name} takes {wanted.value}, and this is {type}",
+                    expression.span_of(arguments[0]),
+                    helps=[f"it is {known.synopsis}"],
+                )
 
     def _refuse_aggregates(self, expression: Expression, place: str) -> None:
         for node in self.aggregates_in(expression.tree):
@@ -281,10 +340,11 @@ class ScalarBinder:
                 "GROUP BY": "group by columns, and aggregate in SELECT",
             }
             raise fail(
-                codes.MISPLACED_AGGREGATE, f"an aggregate cannot stand in {place}",
+                codes.MISPLACED_AGGREGATE,
+                f"an aggregate cannot stand in {place}",
                 expression.span_of(node),
                 helps=[helps.get(place, "compute it in a sub-query first")],
-            )  # fmt: skip
+            )
 
     # -------------------------------------------------------------- aggregates and types
 
@@ -323,5 +383,8 @@ class ScalarBinder:
 def _counted(star: exp.Expression) -> bool:
     """The star of count(*)."""
     call = star.parent
-    return isinstance(call, exp.Anonymous) and call.name.lower() == "count" and len(call.expressions) == 1
-
+    return (
+        isinstance(call, exp.Anonymous)
+        and call.name.lower() == "count"
+        and len(call.expressions) == 1
+    )

@@ -42,9 +42,11 @@ class Scope:
         """The one field of that name, or an error that says what there is."""
         if relation is not None and not self.has_relation(relation):
             raise fail(
-                codes.UNKNOWN_QUALIFIER, f"unknown relation {relation}", span,
+                codes.UNKNOWN_QUALIFIER,
+                f"unknown relation {relation}",
+                span,
                 helps=did_you_mean(relation, self.relations(), "relations in this FROM"),
-            )  # fmt: skip
+            )
         candidates = self.schema if relation is None else self.of_relation(relation)
         found = [f for f in candidates if f.name.casefold() == name.casefold()]
         if not found:
@@ -52,9 +54,13 @@ class Scope:
         if len(found) > 1 and not found[0].hidden:
             qualified = [f"{f.relation}.{f.name}" for f in found if f.relation]
             raise fail(
-                codes.AMBIGUOUS_COLUMN, f"{name} is in more than one relation", span,
-                helps=[f"write {' or '.join(qualified)}" if qualified else "give the columns names"],
-            )  # fmt: skip
+                codes.AMBIGUOUS_COLUMN,
+                f"{name} is in more than one relation",
+                span,
+                helps=[
+                    f"write {' or '.join(qualified)}" if qualified else "give the columns names"
+                ],
+            )
         return found[0]
 
     def _unknown(

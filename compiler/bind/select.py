@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from ssql.compiler import ast, codes
 from ssql.compiler.bind.context import Context
 from ssql.compiler.bind.grouping import Grouping
@@ -12,7 +14,9 @@ from ssql.compiler.bind.relations import RelationBinder, check_union_member
 from ssql.compiler.bind.scalars import ScalarBinder
 from ssql.compiler.bind.scope import Scope
 from ssql.compiler.diagnostics import fail
-from ssql.planner.logical import Distinct, Epochs, Limit, Plan, Project, Union, is_streaming, walk
+from ssql.planner.logical import Distinct, Epochs, Limit, Plan, Project, Union, walk
+
+MAX_NODES = 500
 
 
 def bind_query(query: ast.Query, context: Context) -> Plan:
@@ -23,17 +27,20 @@ def bind_query(query: ast.Query, context: Context) -> Plan:
         return plans[0]
     for plan, select in zip(plans[1:], query.selects[1:], strict=True):
         check_union_member(plans[0], plan, select)
-    if query.set_unions and any(is_streaming(p) for p in plans):
+    if query.set_unions and any(p.is_streaming for p in plans):
         raise fail(
-            codes.SET_UNION_ON_STREAM, "UNION drops duplicates, which an endless stream cannot",
-            query.set_unions[0], helps=["write UNION ALL"],
-        )  # fmt: skip
+            codes.SET_UNION_ON_STREAM,
+            "UNION drops duplicates, which an endless stream cannot",
+            query.set_unions[0],
+            helps=["write UNION ALL"],
+        )
     union = Union(members=tuple(plans), span=query.span)
     return Distinct(input=union, span=query.span) if query.set_unions else union
 
 
 def bind_select(select: ast.Select, context: Context) -> Plan:
     plan = FromBinder(context, RelationBinder(context, bind_query)).bind(select)
+    _check_size(plan, select)
     scalars = ScalarBinder(context, Scope(plan.schema))
     grouping = Grouping(context, plan, select, scalars)
     items = bind_items(select, scalars)
@@ -50,22 +57,36 @@ def bind_select(select: ast.Select, context: Context) -> Plan:
     return result
 
 
+def _check_size(plan: Plan, select: ast.Select) -> None:
+    """A WITH that reads the one before it twice, and so on, doubles with every step."""
+    if sum(1 for _ in islice(walk(plan), MAX_NODES + 1)) > MAX_NODES:
+        raise fail(
+            codes.TOO_LARGE,
+            f"this query has more than {MAX_NODES} operators, views inlined",
+            select.head,
+            helps=["split it, and keep what comes between in a sink"],
+        )
+
+
 def _distinct(select: ast.Select, plan: Plan) -> Plan:
     by_epoch = any(isinstance(n, Epochs) for n in walk(plan))
-    if is_streaming(plan) and not by_epoch and not any(f.progressing for f in plan.schema):
+    if plan.is_streaming and not by_epoch and not any(f.progressing for f in plan.schema):
         raise fail(
-            codes.NEVER_CLOSES, "DISTINCT over a stream would have to keep every row for ever",
+            codes.NEVER_CLOSES,
+            "DISTINCT over a stream would have to keep every row for ever",
             select.head,
             helps=["select the stream's time column too, or use count(DISTINCT …) with a window"],
-        )  # fmt: skip
+        )
     return Distinct(input=plan, span=select.span)
 
 
 def _limit(select: ast.Select, plan: Plan) -> Plan:
     assert select.limit is not None and select.limit_span is not None
-    if is_streaming(plan):
+    if plan.is_streaming:
         raise fail(
-            codes.LIMIT_ON_STREAM, "LIMIT on a stream depends on what arrives first",
-            select.limit_span, helps=["drop it, or use a window and HAVING"],
-        )  # fmt: skip
+            codes.LIMIT_ON_STREAM,
+            "LIMIT on a stream depends on what arrives first",
+            select.limit_span,
+            helps=["drop it, or use a window and HAVING"],
+        )
     return Limit(input=plan, count=select.limit, span=select.limit_span)

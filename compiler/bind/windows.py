@@ -22,7 +22,6 @@ from ssql.planner.logical import (
     Plan,
     Project,
     StreamScan,
-    is_streaming,
     walk,
 )
 from ssql.planner.scalar import Scalar, column
@@ -68,9 +67,14 @@ def items_of(clause: ast.WindowClause) -> Items:
                 key = "ORIGIN"
         if key in found:
             raise fail(
-                codes.DUPLICATE_WINDOW_ITEM, f"{key} is given twice", item.span,
-                helps=["keep one of them" + (", and list its columns with commas" if key == "PA" else "")],
-            )  # fmt: skip
+                codes.DUPLICATE_WINDOW_ITEM,
+                f"{key} is given twice",
+                item.span,
+                helps=[
+                    "keep one of them"
+                    + (", and list its columns with commas" if key == "PA" else "")
+                ],
+            )
         found[key] = item
     keys = ("RANGE", "SLIDE", "WA", "RATTR", "SATTR", "PA", "ORIGIN")
     return Items(clause, *(found.get(key) for key in keys))  # type: ignore[arg-type]
@@ -83,9 +87,11 @@ def origin_us(item: ast.OriginItem | None) -> int:
         moment = datetime.fromisoformat(item.text.value.strip())
     except ValueError:
         raise fail(
-            codes.BAD_ORIGIN, f"{item.text.value!r} is not a point in time", item.text.span,
+            codes.BAD_ORIGIN,
+            f"{item.text.value!r} is not a point in time",
+            item.text.span,
             helps=["as in ORIGIN '2026-01-01 00:00:00' (UTC), or '2026-01-01T00:00:00+02:00'"],
-        ) from None  # fmt: skip
+        ) from None
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
     since = moment - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
@@ -104,9 +110,14 @@ class WindowBinder:
         items = items_of(clause)
         if items.range is None:
             raise fail(
-                codes.INCOMPLETE_WINDOW, "RANGE is missing", clause.span, helps=[f"as in {_EXAMPLE}"]
+                codes.INCOMPLETE_WINDOW,
+                "RANGE is missing",
+                clause.span,
+                helps=[f"as in {_EXAMPLE}"],
             )
-        partition = tuple(self._partition(c) for c in (items.partition.columns if items.partition else ()))
+        partition = tuple(
+            self._partition(c) for c in (items.partition.columns if items.partition else ())
+        )
         if items.rattr or items.sattr:
             return self._tuple_window(items, partition), partition
         if items.range.kind is ast.RangeKind.ALL:
@@ -116,14 +127,18 @@ class WindowBinder:
             self._refuse(items.origin, "ORIGIN aligns windows in time, and this one counts rows")
             if items.wa and not isinstance(items.wa.attribute, ast.RowNumber):
                 raise _contradiction(
-                    "a RANGE in rows goes by row-num", items.wa.span, "write WA row-num, or a RANGE in time"
+                    "a RANGE in rows goes by row-num",
+                    items.wa.span,
+                    "write WA row-num, or a RANGE in time",
                 )
             self._need_order(clause.span)
             if not partition:
                 self.context.diagnostics.warn(
-                    codes.GLOBAL_ROWS, "this window numbers all rows of the stream in one task",
-                    clause.span, helps=["number them per key with PA, if that is what you want"],
-                )  # fmt: skip
+                    codes.GLOBAL_ROWS,
+                    "this window numbers all rows of the stream in one task",
+                    clause.span,
+                    helps=["number them per key with PA, if that is what you want"],
+                )
             return (
                 RowWindow(
                     range_rows=range_.value,
@@ -155,32 +170,41 @@ class WindowBinder:
         if range_.in_rows != slide.in_rows:
             kinds = ("rows", "time") if range_.in_rows else ("time", "rows")
             raise fail(
-                codes.MIXED_UNITS, f"RANGE is in {kinds[0]} and SLIDE is in {kinds[1]}",
+                codes.MIXED_UNITS,
+                f"RANGE is in {kinds[0]} and SLIDE is in {kinds[1]}",
                 items.slide.span,
-                helps=["for a window in time that moves with the rows, say on what:"
-                       " [RANGE 5 minutes, RATTR ts, SLIDE 1 row, SATTR row-num]"],
-            )  # fmt: skip
+                helps=[
+                    "for a window in time that moves with the rows, say on what:"
+                    " [RANGE 5 minutes, RATTR ts, SLIDE 1 row, SATTR row-num]"
+                ],
+            )
         if items.range.kind is ast.RangeKind.TUMBLING and slide != range_:
             raise _contradiction(
-                "a TUMBLING window slides by its own length", items.slide.span, "drop SLIDE, or TUMBLING"
+                "a TUMBLING window slides by its own length",
+                items.slide.span,
+                "drop SLIDE, or TUMBLING",
             )
         return range_, slide
 
     def _landmark(self, items: Items) -> LandmarkWindow:
         if items.slide is None:
             raise fail(
-                codes.INCOMPLETE_WINDOW, "RANGE ALL needs a SLIDE", items.clause.span,
+                codes.INCOMPLETE_WINDOW,
+                "RANGE ALL needs a SLIDE",
+                items.clause.span,
                 helps=["as in [RANGE ALL, SLIDE 1 minute, WA ts]"],
-            )  # fmt: skip
+            )
         slide = amount(items.slide.length, "SLIDE")
         if slide.in_rows:
             raise _contradiction(
                 "RANGE ALL slides in time, not in rows", items.slide.span, "as in SLIDE 1 minute"
             )
         self.context.diagnostics.warn(
-            codes.LANDMARK_GROWS, "RANGE ALL keeps every group for ever", items.clause.span,
+            codes.LANDMARK_GROWS,
+            "RANGE ALL keeps every group for ever",
+            items.clause.span,
             helps=["fine for few groups; else give RANGE a length"],
-        )  # fmt: skip
+        )
         return LandmarkWindow(
             slide_us=slide.value,
             origin_us=origin_us(items.origin),
@@ -198,22 +222,35 @@ class WindowBinder:
         if not (items.rattr and items.sattr and items.slide):
             missing = [
                 name
-                for name, item in (("RATTR", items.rattr), ("SATTR", items.sattr), ("SLIDE", items.slide))
+                for name, item in (
+                    ("RATTR", items.rattr),
+                    ("SATTR", items.sattr),
+                    ("SLIDE", items.slide),
+                )
                 if item is None
             ]
             raise fail(
-                codes.INCOMPLETE_WINDOW, f"{' and '.join(missing)} is missing", items.clause.span,
+                codes.INCOMPLETE_WINDOW,
+                f"{' and '.join(missing)} is missing",
+                items.clause.span,
                 helps=[f"as in {example}"],
-            )  # fmt: skip
+            )
         assert items.range is not None
         if items.range.length is None or items.range.kind is not ast.RangeKind.LENGTH:
-            raise _contradiction("RATTR needs a RANGE of some length", items.range.span, f"as in {example}")
-        range_, slide = amount(items.range.length, "RANGE"), amount(items.slide.length, "SLIDE")
-        if range_.in_rows or not slide.in_rows or not isinstance(items.rattr.attribute, ast.ColumnName):
             raise _contradiction(
-                "RATTR and SATTR are for a RANGE in time that slides by rows", items.clause.span,
+                "RATTR needs a RANGE of some length", items.range.span, f"as in {example}"
+            )
+        range_, slide = amount(items.range.length, "RANGE"), amount(items.slide.length, "SLIDE")
+        if (
+            range_.in_rows
+            or not slide.in_rows
+            or not isinstance(items.rattr.attribute, ast.ColumnName)
+        ):
+            raise _contradiction(
+                "RATTR and SATTR are for a RANGE in time that slides by rows",
+                items.clause.span,
                 f"as in {example}",
-            )  # fmt: skip
+            )
         attribute = self.time(items.rattr.attribute, "RATTR")
         match items.sattr.attribute:
             case ast.RowNumber():
@@ -222,7 +259,9 @@ class WindowBinder:
                 order = RowOrder.RANK
                 if self.time(ranked, "rank").tree != attribute.tree:
                     raise _contradiction(
-                        "rank must be of the RATTR column", ranked.span, "write the same column twice"
+                        "rank must be of the RATTR column",
+                        ranked.span,
+                        "write the same column twice",
                     )
             case ast.ColumnName():
                 raise _contradiction(
@@ -253,9 +292,10 @@ class WindowBinder:
         attribute = items.wa.attribute
         if not isinstance(attribute, ast.ColumnName):
             raise _contradiction(
-                "a RANGE in time does not go by row numbers", items.wa.span,
+                "a RANGE in time does not go by row numbers",
+                items.wa.span,
                 "write WA with the stream's time column, or a RANGE in rows",
-            )  # fmt: skip
+            )
         return self.time(attribute, "WA")
 
     def time(self, name: ast.ColumnName, what: str) -> Scalar:
@@ -263,7 +303,7 @@ class WindowBinder:
         return checked_time(self.plan, find_column(self.scope, name), what, name.span)
 
     def _need_order(self, span: Span) -> None:
-        if is_streaming(self.plan) and not self.scope.times():
+        if self.plan.is_streaming and not self.scope.times():
             raise no_watermark(self.plan, span)
 
     def default_time(self, span: Span) -> Scalar:
@@ -274,69 +314,91 @@ class WindowBinder:
         if joined := join_time(self.plan, span):
             return joined
         if not times:
-            if not is_streaming(self.plan):
+            if not self.plan.is_streaming:
                 raise fail(
-                    codes.INCOMPLETE_WINDOW, "WA is missing", span,
-                    helps=["stored data has no time of its own: name a TIMESTAMP column, as in WA ts"],
-                )  # fmt: skip
+                    codes.INCOMPLETE_WINDOW,
+                    "WA is missing",
+                    span,
+                    helps=[
+                        "stored data has no time of its own: name a TIMESTAMP column, as in WA ts"
+                    ],
+                )
             raise no_watermark(self.plan, span)
         names = {f.name for f in times}
         if names == {"window_start", "window_end"} and len(times) == 2:
             if not _tumbles(self.plan):
                 self.context.diagnostics.warn(
-                    codes.WINDOW_PLACED_BY_START, "these windows are placed by window_start", span,
+                    codes.WINDOW_PLACED_BY_START,
+                    "these windows are placed by window_start",
+                    span,
                     helps=["say which one counts: WA window_start or WA window_end"],
-                )  # fmt: skip
+                )
             return _reference(next(f for f in times if f.name == "window_start"), span)
         known = ", ".join(f"{f.relation}.{f.name}" if f.relation else f.name for f in times)
         raise fail(
-            codes.INCOMPLETE_WINDOW, "WA is missing, and the input has more than one time", span,
+            codes.INCOMPLETE_WINDOW,
+            "WA is missing, and the input has more than one time",
+            span,
             helps=[f"name one of them: {known}"],
-        )  # fmt: skip
+        )
 
 
 def find_column(scope: Scope, name: ast.ColumnName) -> Field:
     parts = [p.text for p in name.parts]
     if len(parts) > 2:
         raise fail(
-            codes.UNKNOWN_COLUMN, f"unknown column {'.'.join(parts)}", name.span,
+            codes.UNKNOWN_COLUMN,
+            f"unknown column {'.'.join(parts)}",
+            name.span,
             helps=["write column, or relation.column"],
-        )  # fmt: skip
+        )
     return scope.find(parts[-1], name.span, parts[0] if len(parts) == 2 else None)
 
 
 def checked_time(plan: Plan, field: Field, what: str, span: Span) -> Scalar:
     if not field.type.startswith("TIMESTAMP"):
         raise fail(
-            codes.BAD_WINDOW_ATTRIBUTE, f"{what} must be a timestamp, and {field.name} is {field.type}",
-            span, helps=_time_helps(plan),
-        )  # fmt: skip
-    if is_streaming(plan) and not field.progressing:
+            codes.BAD_WINDOW_ATTRIBUTE,
+            f"{what} must be a timestamp, and {field.name} is {field.type}",
+            span,
+            helps=_time_helps(plan),
+        )
+    if plan.is_streaming and not field.progressing:
         if not any(f.progressing for f in plan.schema):
             raise no_watermark(plan, span)
         raise fail(
-            codes.BAD_WINDOW_ATTRIBUTE, f"{field.name} is not the column that the watermark is on",
-            span, helps=_time_helps(plan),
-        )  # fmt: skip
+            codes.BAD_WINDOW_ATTRIBUTE,
+            f"{field.name} is not the column that the watermark is on",
+            span,
+            helps=_time_helps(plan),
+        )
     return _reference(field, span)
 
 
 def _time_helps(plan: Plan) -> list[str]:
-    times = [f"{f.relation}.{f.name}" if f.relation else f.name for f in plan.schema if f.progressing]
+    times = [
+        f"{f.relation}.{f.name}" if f.relation else f.name for f in plan.schema if f.progressing
+    ]
     return [f"the stream progresses along {', '.join(times)}"] if times else ["declare a WATERMARK"]
 
 
 def no_watermark(plan: Plan, span: Span) -> SsqlError:
-    bare = sorted({n.stream.name for n in walk(plan) if isinstance(n, StreamScan) and not n.stream.watermark})
+    bare = sorted(
+        {n.stream.name for n in walk(plan) if isinstance(n, StreamScan) and not n.stream.watermark}
+    )
     if not bare:
         return fail(
-            codes.NO_WATERMARK, "the time of the stream is not among these columns", span,
+            codes.NO_WATERMARK,
+            "the time of the stream is not among these columns",
+            span,
             helps=["select the watermark column in the sub-query or view, too"],
-        )  # fmt: skip
+        )
     return fail(
-        codes.NO_WATERMARK, f"{' and '.join(bare)} declares no watermark, so no window ever closes", span,
+        codes.NO_WATERMARK,
+        f"{' and '.join(bare)} declares no watermark, so no window ever closes",
+        span,
         helps=["add to its CREATE STREAM, as in WATERMARK FOR ts AS ts - INTERVAL 5 SECONDS"],
-    )  # fmt: skip
+    )
 
 
 def _reference(field: Field, span: Span) -> Scalar:
@@ -363,7 +425,11 @@ def join_time(plan: Plan, span: Span) -> Scalar | None:
 def _tumbles(plan: Plan) -> bool:
     while isinstance(plan, Filter | Alias | Project):
         plan = plan.input
-    return isinstance(plan, Aggregate) and isinstance(plan.window, TimeWindow) and plan.window.is_tumbling
+    return (
+        isinstance(plan, Aggregate)
+        and isinstance(plan.window, TimeWindow)
+        and plan.window.is_tumbling
+    )
 
 
 def _contradiction(message: str, span: Span, help: str) -> SsqlError:

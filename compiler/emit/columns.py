@@ -23,7 +23,7 @@ def _unqualified(tree: exp.Expression, schema: Schema) -> exp.Expression:
     def bare(node: exp.Expression) -> exp.Expression:
         return column(node.name) if isinstance(node, exp.Column) and node.table else node
 
-    return tree.copy().transform(bare)
+    return tree.transform(bare)
 
 
 def item_sql(item: Named, schema: Schema) -> str:

@@ -51,9 +51,11 @@ def read_calls(entry: Stream | Table) -> tuple[str, list[Call]]:
     read = _READERS.get(connection.connector)
     if read is None:
         raise fail(
-            codes.NOT_COMPILED_YET, f"the connector {connection.connector} is not compiled yet",
-            entry.span, helps=["use file, kafka, socket or rate"],
-        )  # fmt: skip
+            codes.NOT_COMPILED_YET,
+            f"the connector {connection.connector} is not compiled yet",
+            entry.span,
+            helps=["use file, kafka, socket or rate"],
+        )
     calls = read(connection, entry.columns)
     if isinstance(entry, Stream) and (watermark := entry.watermark):
         time = to_sql(column(watermark.column))
@@ -134,7 +136,9 @@ def write_calls(sink: Sink | None, name: str, *, streaming: bool) -> list[Call]:
         return _write_batch(connection, name)
     calls = [*_WRITERS[connection.connector](connection, name)]
     if connection.connector in ("file", "kafka") and connection.option(_CHECKPOINT) is None:
-        calls.append(Call("option", (literal("checkpointLocation"), literal(f"checkpoints/{name}"))))
+        calls.append(
+            Call("option", (literal("checkpointLocation"), literal(f"checkpoints/{name}")))
+        )
     return [_on("writeStream", calls[0]), *calls[1:], Call("start")]
 
 
@@ -162,7 +166,11 @@ def _write_kafka(connection: Connection, name: str) -> list[Call]:
 
 
 def _write_memory(connection: Connection, name: str) -> list[Call]:
-    return [Call("format", (literal("memory"),)), Call("queryName", (literal(name),)), *_options(connection)]
+    return [
+        Call("format", (literal("memory"),)),
+        Call("queryName", (literal(name),)),
+        *_options(connection),
+    ]
 
 
 def _write_noop(connection: Connection, name: str) -> list[Call]:

@@ -13,7 +13,7 @@ from ssql.compiler.emit.queries import QueryEmitter
 from ssql.compiler.source import Source
 from ssql.planner.catalog import Function, Stream, Table
 from ssql.planner.choose import Choice
-from ssql.planner.logical import OneRow, Program, StreamScan, TableScan, is_streaming, walk
+from ssql.planner.logical import OneRow, Program, StreamScan, TableScan, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,9 @@ def _header(source: Source, queries: list[_QueryFunction]) -> Iterator[str]:
     yield from comment(f"Compiled by ssql {__version__} from {PurePath(source.name).name}.")
     yield "#"
     for query in queries:
-        yield from comment(f"{query.name}: plan {query.choice.plan}, because {query.choice.reason}.")
+        yield from comment(
+            f"{query.name}: plan {query.choice.plan}, because {query.choice.reason}."
+        )
 
 
 def _imports(text: str, functions: tuple[Function, ...]) -> Iterator[str]:
@@ -114,7 +116,9 @@ def _query_function(query: _QueryFunction) -> list[str]:
     ]
     signature = f"def {query.name}({', '.join(parameters)}) -> DataFrame:"
     if len(signature) > 88:
-        signature = "\n".join([f"def {query.name}(", *(f"    {p}," for p in parameters), ") -> DataFrame:"])
+        signature = "\n".join(
+            [f"def {query.name}(", *(f"    {p}," for p in parameters), ") -> DataFrame:"]
+        )
     return [signature, *query.body]
 
 
@@ -142,7 +146,7 @@ def _main(
     streaming = False
     for query in queries:
         lines += _start(query)
-        streaming |= is_streaming(query.choice.query.plan)
+        streaming |= query.choice.query.plan.is_streaming
     if streaming:
         lines.append("    spark.streams.awaitAnyTermination()")
     return lines
@@ -150,6 +154,8 @@ def _main(
 
 def _start(query: _QueryFunction) -> list[str]:
     sink = query.choice.query.output.sink
-    streaming = is_streaming(query.choice.query.plan)
+    streaming = query.choice.query.plan.is_streaming
     head = f"{query.name}({', '.join(_arguments(query))})"
-    return chain("", head, [*kafka_value(sink), *write_calls(sink, query.name, streaming=streaming)])
+    return chain(
+        "", head, [*kafka_value(sink), *write_calls(sink, query.name, streaming=streaming)]
+    )

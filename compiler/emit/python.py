@@ -14,7 +14,9 @@ from dataclasses import dataclass
 
 WIDTH = 88
 INDENT = "    "
-_UNSAFE = re.compile(r'[\\"\x00-\x1f\x7f-\xa0\xad\u0600-\u0605\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff0-\ufffb\ud800-\udfff]')
+_UNSAFE = re.compile(
+    r'[\\"\x00-\x1f\x7f-\xa0\xad\u0600-\u0605\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff0-\ufffb\ud800-\udfff]'
+)
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _TAKEN = frozenset({"DataFrame", "F", "SparkSession", "main", "os", "spark", "print", "row"})
 
@@ -36,11 +38,21 @@ def _escape(found: re.Match[str]) -> str:
 
 def comment(text: str, indent: str = "") -> list[str]:
     """Text as comment lines, without anything that could end or hide one."""
-    clean = " ".join(re.sub(r"[^\x20-\x7e\u00a1-\U0010ffff]|[\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]", " ", text).split())
+    clean = " ".join(
+        re.sub(
+            r"[^\x20-\x7e\u00a1-\U0010ffff]|[\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]",
+            " ",
+            text,
+        ).split()
+    )
     return textwrap.wrap(
-        clean, WIDTH, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}#   ",
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
+        clean,
+        WIDTH,
+        initial_indent=f"{indent}# ",
+        subsequent_indent=f"{indent}#   ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 class Names:
@@ -48,20 +60,23 @@ class Names:
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._taken = {*_TAKEN, *taken}
+        self._numbers: dict[str, int] = {}  # the last one given, by name
 
     def make(self, wanted: str) -> str:
         base = re.sub(r"[^0-9A-Za-z_]+", "_", wanted).strip("_").lower() or "query"
         if base[0].isdigit() or keyword.iskeyword(base) or keyword.issoftkeyword(base):
             base = f"_{base}" if base[0].isdigit() else f"{base}_"
-        name, number = base, 1
+        name, number = base, self._numbers.get(base, 1)
         while name in self._taken:
             number += 1
             name = f"{base}_{number}"
+        self._numbers[base] = number
         self._taken.add(name)
         return name
 
     def release(self, name: str) -> None:
         self._taken.discard(name)
+        self._numbers.pop(name, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,4 +112,3 @@ def _call_lines(start: str, arguments: tuple[str, ...], indent: str) -> list[str
 def _exploded(start: str, arguments: tuple[str, ...], indent: str) -> list[str]:
     inner = indent + INDENT
     return [f"{start}(", *(f"{inner}{a}," for a in arguments), f"{indent})"]
-

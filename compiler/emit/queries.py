@@ -24,7 +24,6 @@ from ssql.planner.logical import (
     StreamScan,
     TableScan,
     Union,
-    is_streaming,
 )
 from ssql.planner.scalar import Named, Scalar, column, to_sql
 from ssql.planner.windows import TimeWindow
@@ -55,7 +54,9 @@ class QueryEmitter:
         for at, step in enumerate(self.steps):
             last = at == len(self.steps) - 1 and step.variable == result
             lines += comment(step.clause, "    ")
-            lines += chain("return " if last else f"{step.variable} = ", step.head, list(step.calls))
+            lines += chain(
+                "return " if last else f"{step.variable} = ", step.head, list(step.calls)
+            )
             if last:
                 return lines
         return [*lines, f"    return {result}"]
@@ -86,7 +87,9 @@ class QueryEmitter:
             case TableScan():
                 return self.frames[plan.table.name]
             case OneRow():
-                return self._step("SELECT without FROM: one row", "one_row", "spark", Call("range", ("1",)))
+                return self._step(
+                    "SELECT without FROM: one row", "one_row", "spark", Call("range", ("1",))
+                )
             case Alias():
                 return self._renamed(self._plan(plan.input), plan.name)
             case Filter():
@@ -103,7 +106,9 @@ class QueryEmitter:
             case Join():
                 return self._join(plan)
             case Distinct():
-                return self._step("SELECT DISTINCT", "distinct", self._plan(plan.input), Call("distinct"))
+                return self._step(
+                    "SELECT DISTINCT", "distinct", self._plan(plan.input), Call("distinct")
+                )
             case Order():
                 return self._order(plan)
             case Limit():
@@ -125,7 +130,9 @@ class QueryEmitter:
         if same == [(f.name, (f.relation, f.name)) for f in schema]:
             return head  # SELECT *
         columns = tuple(literal(item_sql(i, plan.input.schema)) for i in plan.items)
-        return self._step(self._select_list(plan.items), "selected", head, Call("selectExpr", columns))
+        return self._step(
+            self._select_list(plan.items), "selected", head, Call("selectExpr", columns)
+        )
 
     def _select_list(self, items: tuple[Named, ...]) -> str:
         written = dict.fromkeys(self._text(i.span) for i in items)
@@ -174,7 +181,9 @@ class QueryEmitter:
             for c in plan.calls
         )
         if groups:
-            head = self._step(self._group_clause(plan), "grouped", head, Call("groupBy", tuple(groups)))
+            head = self._step(
+                self._group_clause(plan), "grouped", head, Call("groupBy", tuple(groups))
+            )
         aggregates = Call("agg", calls) if calls else Call("count")
         clause = ", ".join(self._text(c.scalar.span) for c in plan.calls)
         result = self._step(clause, "aggregated", head, aggregates)
@@ -195,7 +204,7 @@ class QueryEmitter:
     @staticmethod
     def _key(key: Named, plan: Aggregate) -> str:
         sql = sql_of(key.scalar, plan.input.schema)
-        if key.scalar.column == (key.scalar.column or ("", ""))[:1] + (key.name,):
+        if sql == to_sql(column(key.name)):
             return literal(sql)
         return f"F.expr({literal(sql)}).alias({literal(key.name)})"
 
@@ -204,7 +213,7 @@ class QueryEmitter:
         """Spark refuses DISTINCT aggregates on streams; the size of a set is the same."""
         tree = scalar.tree
         distinct = tree.find(exp.Distinct)
-        if distinct is not None and is_streaming(plan.input):
+        if distinct is not None and plan.input.is_streaming:
             values = exp.Anonymous(this="collect_set", expressions=[distinct.expressions[0].copy()])
             tree = exp.Anonymous(this="size", expressions=[values])
         return sql_of(Scalar(tree=tree, type=scalar.type), plan.input.schema)
@@ -214,7 +223,7 @@ class _WindowBounds:
     """Spark gives a window as one struct; the SELECT list takes it apart."""
 
     def __init__(self, plan: Aggregate) -> None:
-        taken = {n.name.casefold() for n in (*plan.keys, *plan.calls)}
+        taken = {k.name.casefold() for k in plan.keys} | {c.name.casefold() for c in plan.calls}
         self.name = "window"
         while self.name in taken:
             self.name += "_"
@@ -231,10 +240,12 @@ class _WindowBounds:
 
         def taken_apart(node: exp.Expression) -> exp.Expression:
             if isinstance(node, exp.Column) and not node.table and node.name in fields:
-                return exp.Dot.build([column(self.name), exp.to_identifier(fields[node.name], quoted=False)])
+                return exp.Dot.build(
+                    [column(self.name), exp.to_identifier(fields[node.name], quoted=False)]
+                )
             return node
 
-        return tree.copy().transform(taken_apart)
+        return tree.transform(taken_apart)
 
     def item(self, item: Named) -> str:
         sql, name = to_sql(self.replaced(item.scalar.tree)), to_sql(column(item.name))
