@@ -48,7 +48,7 @@ def compile_source(source: Source) -> tuple[str | None, Diagnostics]:
         )
         return None, found
     choices = _choices(checked.program, found)
-    if found.has_errors:
+    if choices is None:
         return None, found
     functions = tuple(e for e in checked.catalog.entries.values() if isinstance(e, Function))
     try:
@@ -58,8 +58,8 @@ def compile_source(source: Source) -> tuple[str | None, Diagnostics]:
         return None, found
 
 
-def _choices(program: Program, found: Diagnostics) -> tuple[Choice, ...]:
-    choices = []
+def _choices(program: Program, found: Diagnostics) -> tuple[Choice, ...] | None:
+    choices: list[Choice] = []
     for query in program.queries:
         choice = choose(query)
         if isinstance(choice, Unsupported):
@@ -69,4 +69,4 @@ def _choices(program: Program, found: Diagnostics) -> tuple[Choice, ...]:
             )
         else:
             choices.append(choice)
-    return tuple(choices)
+    return tuple(choices) if len(choices) == len(program.queries) else None

@@ -82,8 +82,8 @@ class Layout:
             assert isinstance(child, Tree)
             match str(child.data):
                 case "with_clause":
-                    for cte in child.find_data("cte"):
-                        if cte in child.children:
+                    for cte in child.children:
+                        if isinstance(cte, Tree):
                             self._bracketed_query(cte, indent)
                     body = tree.children[-1]
                     assert isinstance(body, Tree)
