@@ -8,6 +8,7 @@ with sqlglot's full knowledge, which is thrown away afterwards.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -47,7 +48,9 @@ class _VerbatimSpark(Spark):  # type: ignore[misc]
 
 _DIALECT = _VerbatimSpark()
 MAX_TOKENS = 5_000  # of one expression
+_REACH = 100  # characters after a mistake in which a misspelt keyword is looked for
 _CONTEXT = 10**9  # characters that an error quotes: all, so that its length is the position
+_STRING_OR_BRACKET = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|[()]", re.DOTALL)
 _KEYWORDS = (
     "AS",
     "FROM",
@@ -128,8 +131,10 @@ class Expression:
         if tokens and word and at + len(word) >= len(self.text):
             message = f"the expression ends too early, after {word}"
         helps = []
-        if word.isidentifier() and (near := nearest(word, _KEYWORDS)) and near != word.upper():
-            helps.append(f"did you mean {near}?")
+        for slip in re.findall(r"[^\W\d]\w*", self.text[at : at + _REACH]):
+            near = nearest(slip, _KEYWORDS)
+            if near and near != slip.upper() and sorted(near) == sorted(slip.upper()):
+                helps.append(f"did you mean {near} by {slip}?")
         return fail(
             codes.BAD_EXPRESSION,
             message,
@@ -139,27 +144,29 @@ class Expression:
 
     def span_of(self, node: exp.Expression) -> Span:
         """From the first to the last leaf: sqlglot keeps positions of leaves only."""
-        starts, ends = [], []
-        for part in node.walk():
-            if "start" in part.meta:
-                starts.append(part.meta["start"])
-                ends.append(part.meta["end"] + 1)
-        if not starts:
+        leaves = [part.meta for part in node.walk() if "start" in part.meta]
+        if not leaves:
             return self.span
-        return self._widened(Span(min(starts), max(ends)), node)
+        start = min(leaf["start"] for leaf in leaves)
+        end = max(leaf["end"] for leaf in leaves) + 1
+        if isinstance(node, exp.Query):
+            start = max(self.text.rfind("(", 0, start), 0)
+            end = max(end, self._closing(start))
+        elif (
+            isinstance(node, exp.Func | exp.Anonymous)
+            and (opening := self.text.find("(", start)) >= 0
+        ):
+            end = max(end, self._closing(opening))
+        return Span(self.base + start, self.base + end)
 
-    def _widened(self, span: Span, node: exp.Expression) -> Span:
-        """Up to the bracket that closes a call."""
-        end = span.end
-        if isinstance(node, exp.Func | exp.Filter | exp.WithinGroup):
-            rest = self.text[span.start : end]
-            missing = rest.count("(") - rest.count(")")
-            while missing > 0 and end < len(self.text):
-                missing += {"(": 1, ")": -1}.get(self.text[end], 0)
-                end += 1
-            if span.end == span.start + len(str(node.name)) and self.text[end : end + 1] == "(":
-                end = self.text.find(")", end) + 1 or len(self.text)
-        return Span(self.base + span.start, self.base + end)
+    def _closing(self, opening: int) -> int:
+        """Where the bracket that opens here has closed, strings passed over."""
+        depth = 0
+        for piece in _STRING_OR_BRACKET.finditer(self.text, opening):
+            depth += {"(": 1, ")": -1}.get(piece.group(), 0)
+            if depth == 0:
+                return piece.end()
+        return opening
 
 
 def _tokenize(text: str, base: int) -> list[Token]:

@@ -30,6 +30,11 @@ _STRING_REST = {
 }
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 _STRAY = re.compile(r"[^\w\s(){}\[\],;.:+\-*/%<>=!|&^~?@$#'\"`\\]|[\x00-\x08\x0b\x0e-\x1f\x7f]")
+# What word processors and web pages make of signs.
+_PLAIN = {
+    "≥": ">=", "≤": "<=", "≠": "<>", "“": '"', "”": '"', "‘": "'", "’": "'", "–": "-", "—": "-",
+    "−": "-", "×": "*", "÷": "/", "…": "...", "，": ",", "；": ";", "（": "(", "）": ")",
+}  # fmt: skip
 _NOT_NEWLINE = re.compile(r"[^\n]")
 _OPENED_BY = {")": "(", "]": "["}
 _CLOSED_BY = {"(": ")", "[": "]"}
@@ -209,11 +214,12 @@ class _Scanner:
         for hole in [*quoted, Span(span.end, span.end)]:
             if stray := _STRAY.search(blanked, at, hole.start):
                 name = f"U+{ord(stray.group()):04X}"
+                plain = _PLAIN.get(stray.group())
                 self._error(
                     codes.STRAY_CHARACTER,
                     f"the character {name} has no meaning here",
                     stray.start(),
-                    help="remove it, or put it into quotes",
+                    help=f"write {plain}" if plain else "remove it, or put it into quotes",
                 )
                 return True
             at = hole.end

@@ -225,15 +225,19 @@ class TreeBuilder:
 
     def _option_key(self, tree: Tree[Token]) -> str:
         token = self.token(tree, "STRING")
-        return string_value(str(token)) if token else ".".join(n.text for n in self.names(tree))
+        return string_value(str(token)) if token else self._words(tree)
 
     def _option_value(self, tree: Tree[Token]) -> str | Decimal | bool:
         if tree.data == "string":
             return self.string(tree).value
         if tree.data == "number":
             return self._decimal(tree)
-        word = ".".join(n.text for n in self.names(tree))
+        word = self._words(tree)
         return {"true": True, "false": False}.get(word.lower(), word)
+
+    @staticmethod
+    def _words(tree: Tree[Token]) -> str:
+        return "".join(str(tree.children[0]).split())
 
     def _decimal(self, tree: Tree[Token]) -> Decimal:
         sign, number = self.token(tree, "SIGN", "MINUS", "PLUS"), self.token(tree, "NUMBER")

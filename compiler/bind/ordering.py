@@ -80,6 +80,8 @@ def _is_grouped(plan: Plan) -> bool:
 
 def _check_by_time(scalar: Scalar, key: _Key, plan: Plan) -> None:
     times = {(f.relation, f.name) for f in plan.schema if f.progressing}
+    if not times and isinstance(plan, Project):
+        times = {(None, f.name) for f in plan.input.schema if f.progressing}
     if not key.descending and (scalar.column in times or _is_join_time(scalar, plan)):
         return
     shown = ", ".join(f"{r}.{n}" if r else n for r, n in sorted(times, key=str))

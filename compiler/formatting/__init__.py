@@ -7,13 +7,12 @@ statement for which this does not hold is given back as it was.
 
 from __future__ import annotations
 
-from lark.exceptions import UnexpectedInput
-
+from ssql.compiler.diagnostics import Diagnostics
 from ssql.compiler.formatting.layout import STEP, Layout
 from ssql.compiler.formatting.tokens import FormatToken, space_between, tokenize, tokens_of
-from ssql.compiler.parser import Parsed, ParsedFile
+from ssql.compiler.parser import Parsed, ParsedFile, parse
 from ssql.compiler.scanner import Comment
-from ssql.grammar import statement_parser
+from ssql.compiler.source import Source
 
 
 def format_file(file: ParsedFile) -> str:
@@ -97,7 +96,7 @@ class _File:
         was_long = False
         for parsed in self.file.statements:
             span = parsed.statement.span
-            end, blank = self._between(out, end, span.start)
+            end, blank = self._between(out, end, span.start, was_long)
             inside = self._take(span.start, self._semicolon(span.end))
             lines, after = self._statement(parsed, inside)
             if (
@@ -115,7 +114,7 @@ class _File:
             out += lines
             was_long = len(lines) > 1
             end = min(self._semicolon(span.end) + 1, len(self.source))
-        self._between(out, end, len(self.source))
+        self._between(out, end, len(self.source), was_long)
         while out and not out[-1]:
             out.pop()
         return "\n".join(out) + "\n" if out else ""
@@ -136,7 +135,7 @@ class _File:
         self.comments = [c for c in self.comments if not start <= c.span.start < end]
         return taken
 
-    def _between(self, out: list[str], start: int, end: int) -> tuple[int, bool]:
+    def _between(self, out: list[str], start: int, end: int, was_long: bool) -> tuple[int, bool]:
         """Write the comments between two statements; is there a blank line before `end`?"""
         at = start
         for comment in self._take(start, end):
@@ -144,7 +143,8 @@ class _File:
             if out and "\n" not in gap:
                 out[-1] += f" {_tidy(comment)}"
             else:
-                if out and gap.count("\n") > 1 and out[-1]:
+                first = at == start
+                if out and (gap.count("\n") > 1 or (first and was_long)) and out[-1]:
                     out.append("")
                 out += _tidy(comment).split("\n")
             at = comment.span.end
@@ -170,14 +170,17 @@ class _File:
             writer.token(token, before, previous_end)
             previous_end = base + token.end
         lines = "\n".join(writer.result()).split("\n")
-        if not comments and not self._says_the_same(parsed, "\n".join(lines)):
-            lines = parsed.statement.text.split("\n")
+        if not _says_the_same(parsed, lines, len(comments) - len(rest)):
+            span = parsed.statement.span
+            lines = self.source[span.start : span.end].split("\n")
         return lines, rest
 
-    @staticmethod
-    def _says_the_same(parsed: Parsed, text: str) -> bool:
-        try:
-            tree = statement_parser().parse(text)
-        except UnexpectedInput:
-            return False
-        return tokens_of(tree, text) == tokens_of(parsed.tree, parsed.statement.text)
+
+def _says_the_same(parsed: Parsed, lines: list[str], comments: int) -> bool:
+    diagnostics = Diagnostics()
+    again = parse(Source("", "\n".join([*lines, ";"])), diagnostics)
+    return (
+        not diagnostics.has_errors
+        and len(again.scan.comments) == comments
+        and [tokens_of(s.tree) for s in again.statements] == [tokens_of(parsed.tree)]
+    )

@@ -60,7 +60,9 @@ _ROLES = {
     ("insert_columns", "LPAR"): "LIST_OPEN",
     ("type", "NAME"): "TYPE",
 }
-_NAMES = frozenset({"NAME", "QUOTED", "STRING", "NUMBER", "INNER", "HINT", "OPERATOR", "EPOCH"})
+_NAMES = frozenset(
+    {"NAME", "QUOTED", "STRING", "NUMBER", "INNER", "HINT", "OPERATOR", "EPOCH", "KEY"}
+)
 
 
 @dataclass(slots=True)
@@ -76,9 +78,15 @@ class FormatToken:
         return self.text.upper()
 
 
-def tokens_of(tree: Tree[Token], text: str) -> list[str]:
+def tokens_of(tree: Tree[Token]) -> list[str]:
     """What a statement says, without its layout: two statements that agree here are the same."""
-    return [t.text if t.text[0] in "'\"`" else t.text.casefold() for t in tokenize(tree, text)]
+    said = []
+    for leaf, rule in _leaves(tree):
+        names = leaf.type in _NAMES and (rule, leaf.type) not in _ROLES
+        for piece in _INNER_TOKEN.findall(str(leaf)) if leaf.type == "INNER" else [str(leaf)]:
+            exact = names and piece.upper() not in _UPPER_IN_EXPRESSIONS
+            said.append(piece if exact else "".join(piece.upper().replace("-", " ").split()))
+    return said
 
 
 def _leaves(tree: Tree[Token]) -> Iterator[tuple[Token, str]]:

@@ -1,0 +1,45 @@
+"""The golden cases: `cases/<topic>/<name>.ssql` with what is expected beside it.
+
+`.err` holds the diagnostics, `.plan` what `ssql explain` shows, `.py` what `ssql compile` prints.
+A case has just those that it gives: a case with errors has only `.err`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ssql.compiler.pipeline import check, compile_source
+from ssql.compiler.render import render
+from ssql.compiler.source import Source
+from ssql.planner.explain import outline_query
+
+CASES = Path(__file__).parent / "cases"
+EXPECTATIONS = (".err", ".plan", ".py")
+
+
+def all_cases() -> list[Path]:
+    return sorted(CASES.glob("*/*.ssql"))
+
+
+def case_id(case: Path) -> str:
+    return f"{case.parent.name}/{case.stem}"
+
+
+def source_of(case: Path) -> Source:
+    return Source(case.name, case.read_text(encoding="utf-8"))
+
+
+def results(case: Path) -> dict[str, str]:
+    """What the compiler makes of a case, by the ending of the expected file."""
+    source = source_of(case)
+    text, diagnostics = compile_source(source)
+    made = {}
+    if len(diagnostics):
+        made[".err"] = "\n\n".join(render(source, d) for d in diagnostics) + "\n"
+    checked = check(source)
+    if not checked.diagnostics.has_errors and checked.program.queries:
+        outlines = ("\n".join(outline_query(q).lines()) for q in checked.program.queries)
+        made[".plan"] = "\n".join(outlines) + "\n"
+    if text is not None:
+        made[".py"] = text
+    return made

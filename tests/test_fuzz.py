@@ -1,0 +1,90 @@
+"""Whatever the text is, ssql answers: no traceback, no endless thought, spans inside of the text."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from cases import CASES
+from fuzzing import extremes, mutants, statements
+
+from ssql.compiler.diagnostics import Diagnostics
+from ssql.compiler.formatting import format_file
+from ssql.compiler.parser import parse
+from ssql.compiler.pipeline import compile_source
+from ssql.compiler.render import as_record, render
+from ssql.compiler.source import Source
+
+MUTANTS = 20_000
+PARTS = 10
+LIMIT_SECONDS = 1.0  # of processor time: the machine may have other things to do
+STREAM = """CREATE STREAM t (a ARRAY<INT>, x INT, len INT, ts TIMESTAMP, WATERMARK FOR ts AS ts)
+WITH (connector = 'file', format = 'json', path = 'p');
+"""
+
+
+def _corpus() -> list[str]:
+    """Each query of the cases, with the definitions that it needs."""
+    queries = []
+    for file in sorted(CASES.glob("*/*.ssql")):
+        if file.stem.startswith("E09"):
+            continue
+        parts = statements(file.read_text(encoding="utf-8"))
+        definitions = {
+            m.group(1): part
+            for part in parts
+            if (m := re.match(r"CREATE\s+\w+\s+(\w+)", part, re.IGNORECASE))
+        }
+        queries += ["\n".join(definitions.values())] if definitions else []
+        for part in parts:
+            if part not in definitions.values():
+                used = [d for n, d in definitions.items() if re.search(rf"\b{n}\b", part)]
+                queries.append("\n".join([*used, part]))
+    return queries
+
+
+def _timed(what: str, start: float) -> None:
+    took = time.process_time() - start
+    assert took < LIMIT_SECONDS, f"{what} took {took:.2f} s"
+
+
+def survive(text: str) -> None:
+    """Compile, show and format a text, right or wrong."""
+    source = Source("fuzz.ssql", text)
+    start = time.process_time()
+    compiled, diagnostics = compile_source(source)
+    _timed("compile", start)
+    assert (compiled is None) == diagnostics.has_errors
+    if compiled is not None:
+        compile(compiled, "fuzz.py", "exec")
+    for diagnostic in diagnostics:
+        assert 0 <= diagnostic.span.start <= diagnostic.span.end <= len(text) + 1
+        assert diagnostic.message
+        assert render(source, diagnostic)
+        assert as_record(source, diagnostic)
+    start = time.process_time()
+    found = Diagnostics()
+    file = parse(source, found)
+    if not found.has_errors:
+        once = format_file(file)
+        _timed("fmt", start)
+        again = Diagnostics()
+        twice = format_file(parse(Source("fuzz.ssql", once), again))
+        assert not again.has_errors
+        assert once == twice
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_mutants(part: int) -> None:
+    for text in mutants(_corpus(), MUTANTS // PARTS, seed=part):
+        try:
+            survive(text)
+        except BaseException as error:
+            error.add_note(f"the text was:\n{text}")
+            raise
+
+
+@pytest.mark.parametrize(("name", "text"), [pytest.param(n, t, id=n) for n, t in extremes()])
+def test_extremes(name: str, text: str) -> None:
+    survive(STREAM + text)
