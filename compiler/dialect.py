@@ -51,6 +51,7 @@ MAX_TOKENS = 5_000  # of one expression
 _REACH = 100  # characters after a mistake in which a misspelt keyword is looked for
 _CONTEXT = 10**9  # characters that an error quotes: all, so that its length is the position
 _STRING_OR_BRACKET = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|[()]", re.DOTALL)
+_OPENING = re.compile(r"\s*\(")
 _KEYWORDS = (
     "AS",
     "FROM",
@@ -151,22 +152,19 @@ class Expression:
         end = max(leaf["end"] for leaf in leaves) + 1
         if isinstance(node, exp.Query):
             start = max(self.text.rfind("(", 0, start), 0)
-            end = max(end, self._closing(start))
-        elif (
-            isinstance(node, exp.Func | exp.Anonymous)
-            and (opening := self.text.find("(", start)) >= 0
-        ):
-            end = max(end, self._closing(opening))
-        return Span(self.base + start, self.base + end)
+        called = isinstance(node, exp.Func | exp.Anonymous) and _OPENING.match(self.text, end)
+        return Span(self.base + start, self.base + self._closed(start, end + bool(called)))
 
-    def _closing(self, opening: int) -> int:
-        """Where the bracket that opens here has closed, strings passed over."""
+    def _closed(self, start: int, end: int) -> int:
+        """The end, moved on until every bracket that opens after the start is closed."""
         depth = 0
-        for piece in _STRING_OR_BRACKET.finditer(self.text, opening):
+        for piece in _STRING_OR_BRACKET.finditer(self.text, start):
+            if piece.start() >= end and depth == 0:
+                break
             depth += {"(": 1, ")": -1}.get(piece.group(), 0)
-            if depth == 0:
-                return piece.end()
-        return opening
+            if depth <= 0:
+                end = max(end, piece.end()) if piece.start() <= end or depth == 0 else end
+        return end
 
 
 def _tokenize(text: str, base: int) -> list[Token]:

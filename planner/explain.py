@@ -218,7 +218,9 @@ def window_text(window: Window) -> str:
             range_, slide = spell(window.range_us), spell(window.slide_us)
             if window.is_tumbling:
                 return f"tumbling window of {range_} {on}"
-            panes = f"{window.panes} panes of {spell(window.pane_us)}"
+            panes = (
+                f"{window.panes} pane{'s' if window.panes > 1 else ''} of {spell(window.pane_us)}"
+            )
             return f"sliding window, RANGE {range_} SLIDE {slide} {on}, {panes}"
         case LandmarkWindow():
             on = f"on {window.attribute.sql}{_origin(window.origin_us)}"

@@ -1,4 +1,4 @@
-"""Whatever the text is, ssql answers: no traceback, no endless thought, spans inside of the text."""
+"""Whatever the text is, ssql answers: no traceback, no endless thought, spans in bounds."""
 
 from __future__ import annotations
 

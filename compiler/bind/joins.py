@@ -186,21 +186,21 @@ class FromBinder:
             window = self._within(sides, select.within)
         elif tumbling := [s for s in streaming if _is_tumbling(s)]:
             window = self._tumbling(streaming, tumbling)
+        elif not any(s.items for s in streaming) and (
+            times := _equated_times(join, streaming, condition)
+        ):
+            bound = (replace(s.side, time=times.get(id(s))) for s in sides)
+            return replace(join, sides=tuple(bound), window=EqualTimeJoin())
         else:
-            window, ranges = self._sliding(join, streaming, condition)
-        bound = []
-        for side in sides:
-            time = None
-            if side.streaming and not isinstance(window, EqualTimeJoin):
-                time = self._time(side)
-            elif side.streaming:
-                times = Scope(side.plan.schema).times()
-                time = (
-                    WindowBinder(self.context, side.plan).default_time(side.item.span)
-                    if times
-                    else None
-                )
-            bound.append(replace(side.side, time=time, range_us=ranges.get(id(side))))
+            window, ranges = SlidingJoin(), self._ranges(join, streaming)
+        bound = (
+            replace(
+                side.side,
+                time=self._time(side) if side.streaming else None,
+                range_us=ranges.get(id(side)),
+            )
+            for side in sides
+        )
         return replace(join, sides=tuple(bound), window=window)
 
     def _lookup(self, join: Join, sides: list[_Side], select: ast.Select) -> Join:
@@ -287,12 +287,9 @@ class FromBinder:
             )
         return windows[0]
 
-    def _sliding(
-        self, join: Join, streaming: list[_Side], condition: Scalar | None
-    ) -> tuple[JoinWindow, dict[int, int]]:
+    def _ranges(self, join: Join, streaming: list[_Side]) -> dict[int, int]:
+        """The RANGE of each side, by the id of the side."""
         bare = [s for s in streaming if s.items is None]
-        if len(bare) == len(streaming) and _times_equated(join, streaming, condition):
-            return EqualTimeJoin(), {}
         if bare:
             some = len(bare) < len(streaming)
             message = (
@@ -310,7 +307,7 @@ class FromBinder:
         for side in streaming:
             assert side.items is not None
             ranges[id(side)] = self._range(side.items)
-        return SlidingJoin(), ranges
+        return ranges
 
     def _range(self, items: Items) -> int:
         self._only(items, "RANGE and WA")
@@ -367,8 +364,10 @@ def _alike(a: Epochs, b: Epochs) -> bool:
     return getattr(a.cut, "length_us", None) == getattr(b.cut, "length_us", None)
 
 
-def _times_equated(join: Join, streaming: list[_Side], condition: Scalar | None) -> bool:
-    """Do equalities in ON and WHERE tie the times of all streams together?"""
+def _equated_times(
+    join: Join, streaming: list[_Side], condition: Scalar | None
+) -> dict[int, Scalar] | None:
+    """The time column of each side, if equalities in ON and WHERE tie them all together."""
     owner = {
         (f.relation, f.name): at
         for at, side in enumerate(streaming)
@@ -376,6 +375,7 @@ def _times_equated(join: Join, streaming: list[_Side], condition: Scalar | None)
         if f.progressing
     }
     group = list(range(len(streaming)))
+    times: dict[int, Scalar] = {}
     conditions = [s.on for s in join.sides if s.on] + ([condition] if condition else [])
     for scalar in conditions:
         tree = scalar.tree
@@ -383,13 +383,15 @@ def _times_equated(join: Join, streaming: list[_Side], condition: Scalar | None)
             equality = part.unnest()
             if not isinstance(equality, exp.EQ):
                 continue
-            a, b = (
-                owner.get((c.table or None, c.name)) if isinstance(c, exp.Column) else None
-                for c in (equality.left, equality.right)
-            )
-            if a is not None and b is not None:
-                group = [group[a] if g == group[b] else g for g in group]
-    return len(set(group)) == 1
+            ends = [c for c in (equality.left, equality.right) if isinstance(c, exp.Column)]
+            sides = [owner.get((c.table or None, c.name)) for c in ends]
+            if len(sides) < 2 or sides[0] is None or sides[1] is None:
+                continue
+            group = [group[sides[0]] if g == group[sides[1]] else g for g in group]
+            for side, column in zip(sides, ends, strict=True):
+                time = Scalar(tree=column.copy(), type="TIMESTAMP", span=scalar.span)
+                times.setdefault(id(streaming[side or 0]), time)
+    return times if len(set(group)) == 1 else None
 
 
 def _bad(message: str, span: Span, help: str) -> Exception:

@@ -26,14 +26,17 @@ class _Key:
     descending: bool
 
 
-def bind_order(select: ast.Select, context: Context, project: Project) -> Plan:
-    """Order by columns of the result or, if they are not there, by those that it comes from."""
+def bind_order(select: ast.Select, context: Context, project: Project, result: Plan) -> Plan:
+    """Order by columns of the result or, if they are not there, by those that it comes from.
+
+    The result is the projection itself, or what DISTINCT leaves of it.
+    """
     keys = [_key(text) for text in select.order_by]
     try:
         over: Plan = project
         scalars = [_bind(k, project, context) for k in keys]
     except SsqlError as not_in_result:
-        if _is_grouped(project.input):
+        if result is not project or _is_grouped(project.input):
             raise
         over = project.input
         try:
@@ -43,7 +46,8 @@ def bind_order(select: ast.Select, context: Context, project: Project) -> Plan:
     if project.is_streaming:
         _check_by_time(scalars[0], keys[0], over)
     descending = tuple(k.descending for k in keys)
-    order = Order(input=over, keys=tuple(scalars), descending=descending, span=select.span)
+    below = result if over is project else over
+    order = Order(input=below, keys=tuple(scalars), descending=descending, span=select.span)
     return order if over is project else replace(project, input=order)
 
 

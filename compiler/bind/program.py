@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import assert_never
 
 from ssql.compiler import ast, codes
@@ -239,8 +240,11 @@ def _fitted(plan: Plan, sink: Sink, node: ast.Insert) -> Plan:
             )
     if all(f.name == name for f, (name, _) in zip(fields, wanted, strict=True)):
         return plan
+    if isinstance(plan, Project):
+        renamed = (replace(i, name=n) for i, (n, _) in zip(plan.items, wanted, strict=True))
+        return replace(plan, items=tuple(renamed))
     items = tuple(
-        Named(name=name, scalar=Scalar(tree=column(f.name), type=f.type, span=span))
+        Named(name=name, scalar=Scalar(tree=column(f.name), type=f.type, span=span), span=span)
         for f, (name, _) in zip(fields, wanted, strict=True)
     )
     return Project(input=plan, items=items, span=node.span)

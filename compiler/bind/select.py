@@ -49,9 +49,9 @@ def bind_select(select: ast.Select, context: Context) -> Plan:
     else:
         outputs = [Output(i.name, scalars.scalar(i.bound), i.chosen, i.span) for i in items]
     project = Project(input=plan, items=unique(outputs), span=select.span)
-    result: Plan = bind_order(select, context, project) if select.order_by else project
-    if select.distinct:
-        result = _distinct(select, result)
+    result: Plan = _distinct(select, project) if select.distinct else project
+    if select.order_by:
+        result = bind_order(select, context, project, result)
     if select.limit is not None:
         result = _limit(select, result)
     return result

@@ -60,9 +60,7 @@ def read_calls(entry: Stream | Table) -> tuple[str, list[Call]]:
     if isinstance(entry, Stream) and (watermark := entry.watermark):
         time = to_sql(column(watermark.column))
         calls.append(Call("where", (literal(f"{time} IS NOT NULL"),)))
-        calls.append(
-            Call("withWatermark", (literal(watermark.column), literal(spell(watermark.delay_us))))
-        )
+        calls.append(Call("withWatermark", (literal(time), literal(spell(watermark.delay_us)))))
     return reader, calls
 
 

@@ -14,37 +14,35 @@ from dataclasses import dataclass
 
 WIDTH = 88
 INDENT = "    "
-_UNSAFE = re.compile(
-    r'[\\"\x00-\x1f\x7f-\xa0\xad\u0600-\u0605\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff0-\ufffb\ud800-\udfff]'
-)
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _TAKEN = frozenset({"DataFrame", "F", "SparkSession", "main", "os", "spark", "print", "row"})
 
 
 def literal(text: str) -> str:
     """A Python string literal, in double quotes unless that needs more escapes."""
-    if '"' in text and "'" not in text and not _UNSAFE.search(text.replace('"', "")):
+    if '"' in text and "'" not in text and "\\" not in text and text.isprintable():
         return f"'{text}'"
-    return '"' + _UNSAFE.sub(_escape, text) + '"'
+    return '"' + "".join(map(_escaped, text)) + '"'
 
 
-def _escape(found: re.Match[str]) -> str:
-    sign = found.group()
+def _escaped(sign: str) -> str:
     if sign in _ESCAPES:
         return _ESCAPES[sign]
+    if sign.isprintable():
+        return sign
     code = ord(sign)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    return (
+        f"\\x{code:02x}"
+        if code < 0x100
+        else f"\\u{code:04x}"
+        if code < 0x10000
+        else f"\\U{code:08x}"
+    )
 
 
 def comment(text: str, indent: str = "") -> list[str]:
     """Text as comment lines, without anything that could end or hide one."""
-    clean = " ".join(
-        re.sub(
-            r"[^\x20-\x7e\u00a1-\U0010ffff]|[\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]",
-            " ",
-            text,
-        ).split()
-    )
+    clean = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return textwrap.wrap(
         clean,
         WIDTH,

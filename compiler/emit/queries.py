@@ -136,7 +136,8 @@ class QueryEmitter:
 
     def _select_list(self, items: tuple[Named, ...]) -> str:
         written = dict.fromkeys(self._text(i.span) for i in items)
-        return f"SELECT {', '.join(w for w in written if w.upper() != 'SELECT')}"
+        listed = ", ".join(w for w in written if w.upper() != "SELECT")
+        return f"SELECT {listed}" if listed else "the columns under the sink's names"
 
     def _join(self, plan: Join) -> str:
         first, *others = plan.sides
@@ -144,7 +145,8 @@ class QueryEmitter:
         for side in others:
             frame = self._aliased(side.input)
             if side.on is None:
-                clause, call = self._text(plan.span), Call("crossJoin", (frame,))
+                clause = f"FROM …, {self._text(side.input.span)}"
+                call = Call("crossJoin", (frame,))
             else:
                 on = f"F.expr({literal(to_sql(side.on.tree))})"
                 clause = f"{side.kind} JOIN … ON {self._text(side.on.span)}"
@@ -163,7 +165,9 @@ class QueryEmitter:
             f"F.expr({literal(k)}).desc()" if down else f"F.expr({literal(k)})"
             for k, down in zip(keys, plan.descending, strict=True)
         )
-        clause = f"ORDER BY {', '.join(self._text(k.span) for k in plan.keys)}"
+        written = zip(plan.keys, plan.descending, strict=True)
+        by = ", ".join(f"{self._text(k.span)}{' DESC' if down else ''}" for k, down in written)
+        clause = f"ORDER BY {by}"
         return self._step(clause, "ordered", self._plan(plan.input), Call("orderBy", columns))
 
     # -------------------------------------------------------------- aggregates

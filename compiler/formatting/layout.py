@@ -119,6 +119,7 @@ class Layout:
             if child.data == "select_list":
                 if not self._fits(tree.meta.start_pos, end, indent):
                     self._listed(child, "select_item", indent)
+                    self._long_items(child, indent + 1)
                 continue
             self.breaks[start] = indent
             match str(child.data):
@@ -130,6 +131,16 @@ class Layout:
                 case "group_by" | "order_by":
                     if not self._fits(start, end, indent):
                         self._listed(child, "expr", indent)
+
+    def _long_items(self, tree: Tree[Token], indent: int) -> None:
+        """The window clause of an item that is too long for one line gets a line of its own."""
+        for item in tree.children:
+            if isinstance(item, Tree) and not self._fits(
+                item.meta.start_pos, item.meta.end_pos, indent
+            ):
+                for window in item.children:
+                    if isinstance(window, Tree) and window.data == "window":
+                        self.breaks[window.meta.start_pos] = indent + 1
 
     def _conditions(self, tree: Tree[Token], indent: int) -> None:
         """A line for each AND or OR that is not inside of brackets."""

@@ -1,0 +1,46 @@
+# Compiled by ssql 0.1.0 from by_time.ssql.
+#
+# query_1: plan native, because GROUP BY on the stream's time: each instant closes by
+#   itself.
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+
+def read_main1(spark: SparkSession) -> DataFrame:
+    # CREATE STREAM Main1
+    return (
+        spark.readStream.format("json")
+        .schema(
+            "srcIP STRING, srcPort INT, destIP STRING, destPort INT, len INT, ts TIMESTAMP",
+        )
+        .load("data/main1")
+        .where("ts IS NOT NULL")
+        .withWatermark("ts", "1 minute")
+    )
+
+
+def query_1(main1: DataFrame) -> DataFrame:
+    # WHERE srcIP = '202.101.0.0' OR srcIP = '202.101.0.1'
+    filtered = main1.where("srcIP = '202.101.0.0' OR srcIP = '202.101.0.1'")
+    # GROUP BY srcIP, ts
+    grouped = filtered.groupBy("srcIP", "ts")
+    # count(*)
+    aggregated = grouped.agg(F.expr("count(*)").alias("count(*)"))
+    # SELECT srcIP, ts, count(*)
+    return aggregated.selectExpr("srcIP", "ts", "`count(*)`")
+
+
+def main() -> None:
+    spark = (
+        SparkSession.builder.appName("by_time")
+        .config("spark.sql.session.timeZone", "UTC")
+        .getOrCreate()
+    )
+    main1 = read_main1(spark)
+    query_1(main1).writeStream.format("console").option("truncate", False).start()
+    spark.streams.awaitAnyTermination()
+
+
+if __name__ == "__main__":
+    main()
