@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -28,6 +29,8 @@ def spark() -> Iterator[object]:
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["TZ"] = "UTC"  # datetimes without a zone go in and out as UTC
+    time.tzset()
     session = (
         SparkSession.builder.master("local[2]")
         .appName("ssql tests")
