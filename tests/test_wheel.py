@@ -48,7 +48,7 @@ def test_what_is_in_it(wheel: Path) -> None:
 
 
 def test_it_works_elsewhere(wheel: Path, tmp_path: Path) -> None:
-    """From the unpacked wheel alone, in another directory, isolated from this environment's ssql."""
+    """From the unpacked wheel alone, in another directory."""
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
     (tmp_path / "q.ssql").write_text("SELECT 1 AS one;")
     code = f"""
