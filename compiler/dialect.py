@@ -132,6 +132,8 @@ class Expression:
         if tokens and word and at + len(word) >= len(self.text):
             message = f"the expression ends too early, after {word}"
         helps = []
+        if re.search(r"\[\s*(RANGE|SLIDE)\b", self.text, re.IGNORECASE):
+            helps.append("a window clause stands behind the whole item: max(len) [RANGE 5 minutes]")
         for slip in re.findall(r"[^\W\d]\w*", self.text[at : at + _REACH]):
             near = nearest(slip, _KEYWORDS)
             if near and near != slip.upper() and sorted(near) == sorted(slip.upper()):

@@ -40,6 +40,8 @@ VOLATILE = frozenset(
 
 # Spark's own windows; the dialect has a clause for them.
 SPARK_WINDOWS = frozenset({"window", "session_window", "window_time"})
+# Other engines' ways to write a window.
+FOREIGN_WINDOWS = frozenset({"cumulate", "hop", "hopping", "session", "tumble", "tumbling"})
 
 # Written like calls, but part of the expression language.
 SYNTAX = frozenset(

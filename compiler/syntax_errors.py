@@ -49,12 +49,33 @@ def syntax_error(statement: Statement, error: UnexpectedInput) -> SsqlError:
                 Span(base + at, base + at + len(word)),
                 helps=[f"did you mean {near}?", *helps],
             )
+    helps.extend(_habits(text, start, end))
+    if not helps:
+        helps.append("a comma, an operator or a keyword may be missing before it")
+    return fail(codes.SYNTAX, found, Span(base + start, base + max(end, start + 1)), helps=helps)
+
+
+def _habits(text: str, start: int, end: int) -> Iterator[str]:
+    """What people bring along from other dialects, and how it is said here."""
+    word, before = text[start:end].upper(), text[max(0, start - _REACH) : start].rstrip()
     if _inside_window(text, start):
-        helps.append(
+        yield (
             "a window clause has RANGE, SLIDE, WA, PA, RATTR, SATTR and ORIGIN,"
             " as in [RANGE 10 minutes, SLIDE 1 minute, WA ts]"
         )
-    return fail(codes.SYNTAX, found, Span(base + start, base + max(end, start + 1)), helps=helps)
+    elif before.endswith("]"):
+        yield (
+            "a window clause ends its SELECT item: put it after the whole expression,"
+            " as in sum(len) / count(*) [RANGE 1 minute]"
+        )
+    elif word == "(" and re.search(r"\b(TUMBLE|HOP|CUMULATE|SESSION)\Z", before, re.IGNORECASE):
+        yield "windows are clauses here, as in count(*) [RANGE 10 minutes, SLIDE 1 minute, WA ts]"
+    elif word == "(" and re.search(r"\b(FROM|JOIN|,)\s+\w+\Z", before, re.IGNORECASE):
+        yield "the only table function is STREAM(stream, 'CUT …')"
+    elif word == "USING" or re.search(r"\bUSING\Z", before, re.IGNORECASE):
+        yield "say what is equal with ON, as in JOIN b ON a.x = b.x"
+    elif word in ("EXCEPT", "INTERSECT", "MINUS"):
+        yield "of the set operations there is UNION ALL only"
 
 
 def _place(text: str, error: UnexpectedInput) -> tuple[int, int, str]:

@@ -16,7 +16,9 @@ from ssql.compiler.source import Span
 from ssql.planner.logical import Field
 from ssql.planner.scalar import Named, Scalar, column, to_sql
 
-_STAR = re.compile(r"(?:(`(?:[^`]|``)+`|[^\W\d]\w*)\s*\.\s*)?\*\s*\Z")
+_STAR = re.compile(
+    r"(?:(`(?:[^`]|``)+`|[^\W\d]\w*)\s*\.\s*)?\*\s*(?:EXCEPT\s*\(([^()]*)\)\s*)?\Z", re.IGNORECASE
+)
 _LONGEST_NAME = 120
 
 
@@ -45,7 +47,7 @@ def bind_items(select: ast.Select, scalars: ScalarBinder) -> list[Item]:
     items: list[Item] = []
     for written in select.items:
         if star := _STAR.match(written.expression.text):
-            items.extend(_star_items(written, star.group(1), scalars.scope))
+            items.extend(_star_items(written, star, scalars.scope))
             continue
         expression = Expression.of_item(written.expression.text, written.expression.span.start)
         bound = scalars.resolve(expression, "SELECT", aggregates=True)
@@ -57,7 +59,7 @@ def bind_items(select: ast.Select, scalars: ScalarBinder) -> list[Item]:
     return items
 
 
-def _star_items(written: ast.SelectItem, qualifier: str | None, scope: Scope) -> list[Item]:
+def _star_items(written: ast.SelectItem, star: re.Match[str], scope: Scope) -> list[Item]:
     span = written.expression.span
     if written.alias or written.window:
         raise fail(
@@ -66,7 +68,7 @@ def _star_items(written: ast.SelectItem, qualifier: str | None, scope: Scope) ->
             span,
             helps=["name the columns"],
         )
-    name = qualifier.strip("`") if qualifier else None
+    name = star.group(1).strip("`") if star.group(1) else None
     fields = [f for f in (scope.of_relation(name) if name else scope.schema) if not f.hidden]
     if not fields and name:
         raise fail(
@@ -82,6 +84,9 @@ def _star_items(written: ast.SelectItem, qualifier: str | None, scope: Scope) ->
             span,
             helps=["name what to select"],
         )
+    for excepted in (star.group(2) or "").split(",") if star.group(2) is not None else ():
+        gone = Scope(tuple(fields)).find(excepted.strip().strip("`"), span)
+        fields.remove(gone)
     return [_star_item(f, written.expression) for f in fields]
 
 

@@ -12,7 +12,13 @@ from ssql.compiler.bind.scope import Scope
 from ssql.compiler.diagnostics import did_you_mean, fail
 from ssql.compiler.dialect import Expression, call_name, type_of
 from ssql.compiler.source import Span
-from ssql.compiler.spark_functions import FORBIDDEN, SPARK_WINDOWS, VOLATILE, kinds
+from ssql.compiler.spark_functions import (
+    FORBIDDEN,
+    FOREIGN_WINDOWS,
+    SPARK_WINDOWS,
+    VOLATILE,
+    kinds,
+)
 from ssql.planner.aggregates import AGGREGATES, OWN_AGGREGATES, Argument
 from ssql.planner.logical import Field
 from ssql.planner.scalar import UNKNOWN_TYPE, Scalar, column
@@ -250,10 +256,10 @@ class ScalarBinder:
             )
         if not isinstance(node, exp.Anonymous):
             return
-        if name in SPARK_WINDOWS:
+        if name in SPARK_WINDOWS | FOREIGN_WINDOWS:
             raise fail(
                 codes.WINDOW_FUNCTION,
-                f"{name}() is Spark's way to write a window",
+                f"{name}() is not how a window is written here",
                 span,
                 helps=[
                     "use a window clause, as in count(*) [RANGE 10 minutes, SLIDE 1 minute, WA ts]"
