@@ -9,7 +9,7 @@ with sqlglot's full knowledge, which is thrown away afterwards.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from sqlglot import exp
@@ -23,12 +23,13 @@ from ssql.compiler import codes
 from ssql.compiler.diagnostics import SsqlError, did_you_mean, fail, nearest
 from ssql.compiler.source import Span
 from ssql.planner.scalar import UNKNOWN_TYPE, to_sql
+from ssql.planner.spark_sql import SparkText
 
 # Calls with a syntax of their own inside of the brackets.
 _SPECIAL_CALLS = ("CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "TRIM", "TRY_CAST")
 
 
-class _VerbatimSpark(Spark):  # type: ignore[misc]
+class _VerbatimSpark(SparkText):
     class Tokenizer(Spark.Tokenizer):  # type: ignore[misc]
         STRING_ESCAPES = ["'", "\\"]  # noqa: RUF012  # Spark 4 reads '' as one quote
 
@@ -42,16 +43,30 @@ class _VerbatimSpark(Spark):  # type: ignore[misc]
         NO_PAREN_FUNCTION_PARSERS = {  # noqa: RUF012
             name: parse
             for name, parse in Spark.Parser.NO_PAREN_FUNCTION_PARSERS.items()
-            if name in ("CASE", "IF")
+            if name == "CASE"
         }
+
+        def _parse_interval(self, *args: Any, **kwargs: Any) -> exp.Expression | None:
+            """`INTERVAL 1 HOUR 30 MINUTES` is read as a sum, which needs its brackets."""
+            interval = super()._parse_interval(*args, **kwargs)
+            is_whole = args[0] if args else kwargs.get("require_interval", True)
+            return (
+                exp.Paren(this=interval) if is_whole and isinstance(interval, exp.Add) else interval
+            )
 
 
 _DIALECT = _VerbatimSpark()
 MAX_TOKENS = 5_000  # of one expression
 _REACH = 100  # characters after a mistake in which a misspelt keyword is looked for
 _CONTEXT = 10**9  # characters that an error quotes: all, so that its length is the position
+# What sqlglot's builders of functions raise when they do not get the arguments they look for.
+_UNREADABLE = (ParseError, TokenError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 _STRING_OR_BRACKET = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|[()]", re.DOTALL)
 _OPENING = re.compile(r"\s*\(")
+_NO_ALIAS = frozenset(
+    "AND AS BETWEEN CASE DISTINCT ELSE END FALSE IN INTERVAL IS LIKE NOT NULL OR RLIKE THEN TRUE"
+    " WHEN".split()
+)
 _KEYWORDS = (
     "AS",
     "FROM",
@@ -82,6 +97,8 @@ class Expression:
                 self.span,
                 helps=["keep long lists of values in a table and join it"],
             )
+        for written, place in self._cast_types(tokens):
+            read_type(written, place)  # sqlglot would turn another dialect's type into Spark's
         self.tree = self._parse(tokens)
         self.alias: tuple[str, Span] | None = None
 
@@ -92,10 +109,7 @@ class Expression:
             return cls(text, base)
         except SsqlError:
             tokens = _tokenize(text, base)
-            if len(tokens) < 2 or tokens[-1].token_type not in (
-                TokenType.VAR,
-                TokenType.IDENTIFIER,
-            ):
+            if len(tokens) < 2 or not _may_be_alias(tokens[-1]):
                 raise
             last = tokens[-1]
             try:
@@ -129,7 +143,8 @@ class Expression:
         if word and not self.text[at:].startswith(word):
             span, word = self.span, ""
         message = f"Spark SQL does not understand {word}" if word else "this is not an expression"
-        if tokens and word and at + len(word) >= len(self.text):
+        at_end = bool(word) and at + len(word) >= len(self.text)
+        if at_end and "Unexpected token" not in str(detail.get("description")):
             message = f"the expression ends too early, after {word}"
         helps = []
         if re.search(r"\[\s*(RANGE|SLIDE)\b", self.text, re.IGNORECASE):
@@ -144,6 +159,21 @@ class Expression:
             span,
             helps=helps or ["check for a missing operator, comma or keyword before it"],
         )
+
+    def _cast_types(self, tokens: list[Token]) -> Iterator[tuple[str, Span]]:
+        """The first word of every type that something is cast to."""
+        calls: list[str] = []  # the word before each bracket that is open
+        for at, token in enumerate(tokens[:-1]):
+            if token.text == "(":
+                calls.append(tokens[at - 1].text.upper() if at else "")
+            elif token.text == ")" and calls:
+                calls.pop()
+            in_cast = bool(calls) and calls[-1] in ("CAST", "TRY_CAST")
+            written = self.text[token.start : token.end + 1].upper()  # in 1L, `::` is made up
+            if written == "::" or (written == "AS" and in_cast):
+                word = tokens[at + 1]
+                span = Span(self.base + word.start, self.base + word.end + 1)
+                yield _TYPE_SHELLS.get(word.text.upper(), word.text), span
 
     def span_of(self, node: exp.Expression) -> Span:
         """From the first to the last leaf: sqlglot keeps positions of leaves only."""
@@ -167,6 +197,12 @@ class Expression:
             if depth <= 0:
                 end = max(end, piece.end()) if piece.start() <= end or depth == 0 else end
         return end
+
+
+def _may_be_alias(token: Token) -> bool:
+    return token.token_type is TokenType.IDENTIFIER or (
+        token.text.isidentifier() and token.text.upper() not in _NO_ALIAS
+    )
 
 
 def _tokenize(text: str, base: int) -> list[Token]:
@@ -218,7 +254,7 @@ def type_of(
         select = Spark().parse(f"SELECT {text} FROM t")[0]
         assert isinstance(select, exp.Select)
         typed = annotate_types(select, schema=schema, dialect="spark").expressions[0]
-    except ParseError:  # the full reader is stricter about arguments; Spark has the last word
+    except _UNREADABLE:  # wrong arguments, mostly, which Spark has the last word on
         return UNKNOWN_TYPE
     return type_name(typed.type)
 
@@ -252,6 +288,13 @@ _TYPE_NAMES = (
     "TINYINT",
     "VARIANT",
 )
+# So that the first word of a type can be checked on its own.
+_TYPE_SHELLS = {
+    "ARRAY": "ARRAY<INT>",
+    "MAP": "MAP<INT, INT>",
+    "STRUCT": "STRUCT<a: INT>",
+    "INTERVAL": "INTERVAL DAY",
+}
 _SPELLINGS = {
     "LONG", "INTEGER", "SHORT", "BYTE", "REAL", "DEC", "NUMERIC", "CHAR", "VARCHAR", "CHARACTER",
     "INTERVAL", "VOID",

@@ -10,7 +10,7 @@ from ssql.compiler.diagnostics import Diagnostic, Diagnostics, SsqlError
 from ssql.compiler.emit.module import emit
 from ssql.compiler.parser import ParsedFile, parse
 from ssql.compiler.source import Source, Span
-from ssql.planner.catalog import Catalog, Function
+from ssql.planner.catalog import Catalog
 from ssql.planner.choose import Choice, Unsupported, choose
 from ssql.planner.logical import Program
 
@@ -50,9 +50,8 @@ def compile_source(source: Source) -> tuple[str | None, Diagnostics]:
     choices = _choices(checked.program, found)
     if choices is None:
         return None, found
-    functions = tuple(e for e in checked.catalog.entries.values() if isinstance(e, Function))
     try:
-        return emit(source, checked.program, choices, functions), found
+        return emit(source, checked.program, choices), found
     except SsqlError as error:
         found.add(error.diagnostic)
         return None, found

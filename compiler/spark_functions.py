@@ -43,48 +43,16 @@ SPARK_WINDOWS = frozenset({"window", "session_window", "window_time"})
 # Other engines' ways to write a window.
 FOREIGN_WINDOWS = frozenset({"cumulate", "hop", "hopping", "session", "tumble", "tumbling"})
 
-# Written like calls, but part of the expression language.
-SYNTAX = frozenset(
-    {
-        "and",
-        "array",
-        "between",
-        "case",
-        "cast",
-        "distinct",
-        "else",
-        "exists",
-        "extract",
-        "filter",
-        "group",
-        "if",
-        "in",
-        "interval",
-        "is",
-        "like",
-        "map",
-        "not",
-        "or",
-        "over",
-        "overlay",
-        "position",
-        "rlike",
-        "struct",
-        "substring",
-        "then",
-        "trim",
-        "when",
-        "where",
-        "within",
-    }
-)
+# Spark's parser knows them, its registry does not.
+_IN_THE_PARSER = ("timestampadd", "timestampdiff")
 
 
 @cache
 def kinds() -> dict[str, str]:
     """Function name to its kind: scalar, aggregate, generator, window or table."""
     lines = _TABLE.read_text(encoding="ascii").splitlines()
-    return dict(line.split("\t", 1) for line in lines if line and line[0] != "#")
+    listed = dict(line.split("\t", 1) for line in lines if line and line[0] != "#")
+    return {**listed, **dict.fromkeys(_IN_THE_PARSER, "scalar")}
 
 
 def _kind(name: str, group: str, class_name: str) -> str:

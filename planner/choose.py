@@ -47,6 +47,8 @@ _ORDERED = frozenset(
 def choose(query: Query) -> Choice | Unsupported:
     if missing := _missing(query.plan):
         return missing
+    if query.output.late_sink is not None:
+        return Unsupported("LATE INTO", query.statement_span, "drop it for now")
     aggregates = [n for n in walk(query.plan) if isinstance(n, Aggregate)]
     if not query.plan.is_streaming:
         return Choice(query, "batch", "it reads stored tables only, so it runs once")

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from ssql.planner.catalog import Column, OptionValue, Sink, Stream, Table
+from ssql.planner.catalog import Column, Function, OptionValue, Sink, Stream, Table
 from ssql.planner.scalar import Named, Scalar
 from ssql.planner.span import NOWHERE, Span
-from ssql.planner.windows import JoinWindow, Window
+from ssql.planner.windows import JoinWindow, LandmarkWindow, Window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +187,8 @@ class Union(Node):
         return self.members
 
     def _schema(self) -> Schema:
-        columns = zip(*(m.schema for m in self.members), strict=True)
+        visible = ([f for f in m.schema if not f.hidden] for m in self.members)
+        columns = zip(*visible, strict=True)
         return tuple(
             Field(name=c[0].name, type=c[0].type, progressing=all(f.progressing for f in c))
             for c in columns
@@ -255,9 +256,11 @@ class Aggregate(Node):
         fields = []
         if self.window is not None:
             type = self.window.bound_type
+            in_time = type == "TIMESTAMP"
+            starts = in_time and not isinstance(self.window, LandmarkWindow)  # else it is NULL
             fields += [
-                Field(name=name, type=type, progressing=type == "TIMESTAMP")
-                for name in ("window_start", "window_end")
+                Field(name="window_start", type=type, progressing=starts),
+                Field(name="window_end", type=type, progressing=in_time),
             ]
         fields += [
             Field(name=k.name, type=k.scalar.type, progressing=k.scalar.column in times)
@@ -352,6 +355,7 @@ class Query:
 class Program:
     queries: tuple[Query, ...]
     explained: tuple[Query, ...] = ()  # those that only EXPLAIN asks about
+    functions: tuple[Function, ...] = ()  # those that the queries call
     settings: tuple[tuple[str, OptionValue], ...]
 
     def setting(self, key: str) -> str | Decimal | bool | None:

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from ssql.planner.span import NOWHERE, Span
+from ssql.planner.spark_sql import to_sql
+
+__all__ = ["UNKNOWN_TYPE", "Named", "Scalar", "column", "to_sql"]
 
 UNKNOWN_TYPE = "?"
 
@@ -41,11 +44,6 @@ class Named:
     name: str
     scalar: Scalar
     span: Span = field(default=NOWHERE, compare=False)  # of the whole item, where there is one
-
-
-def to_sql(tree: exp.Expression) -> str:
-    """Spark SQL, on one line, functions in lower case as in Spark's own documentation."""
-    return str(tree.sql(dialect="spark", normalize_functions="lower", comments=False))
 
 
 def column(name: str, relation: str | None = None) -> exp.Column:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from ssql.compiler.diagnostics import Diagnostics
-from ssql.planner.catalog import Catalog
+from ssql.planner.catalog import Catalog, Function
 from ssql.planner.logical import Plan
 
 
@@ -13,6 +13,7 @@ from ssql.planner.logical import Plan
 class Context:
     catalog: Catalog
     diagnostics: Diagnostics
+    functions: dict[str, Function] = field(default_factory=dict)  # those that are called
     common: dict[str, Plan] = field(default_factory=dict)  # the WITH queries in sight
 
     def with_common(self, name: str, plan: Plan) -> Context:

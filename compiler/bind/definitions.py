@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from keyword import iskeyword
 from typing import assert_never
 
 from ssql.compiler import ast, codes
@@ -322,7 +323,7 @@ def _function(node: ast.CreateFunction) -> Function:
             helps=["write LANGUAGE PYTHON"],
         )
     target = _TARGET.fullmatch(node.target.value)
-    if target is None:
+    if target is None or any(map(iskeyword, re.split("[.:]", node.target.value))):
         raise fail(
             codes.BAD_FUNCTION,
             f"{node.target.value!r} does not name a function",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from sqlglot import exp
@@ -16,6 +17,7 @@ from ssql.compiler.bind.windows import WindowBinder, join_time
 from ssql.compiler.diagnostics import fail
 from ssql.compiler.dialect import Expression, call_name
 from ssql.compiler.source import Span
+from ssql.compiler.spark_functions import kinds
 from ssql.planner.logical import (
     Aggregate,
     AggregateCall,
@@ -116,6 +118,7 @@ class Grouping:
                     helps=["move the window clause to the aggregate, as in count(*) [RANGE …]"],
                 )
         if has_calls or self.select.group_by:
+            self._refuse_generators(items)
             return True
         if self.select.having:
             if self.scalars.aggregates_in(Expression(self.select.having.text, 0).tree):
@@ -127,6 +130,17 @@ class Grouping:
                 helps=["write WHERE"],
             )
         return False
+
+    @staticmethod
+    def _refuse_generators(items: list[Item]) -> None:
+        for item in items:
+            if kinds().get(call_name(item.bound.tree) or "") == "generator":
+                raise fail(
+                    codes.MISPLACED_GENERATOR,
+                    "a query that aggregates cannot make rows as well",
+                    item.span,
+                    helps=["make the rows in a sub-query, and aggregate over it"],
+                )
 
     def bind(self, items: list[Item]) -> tuple[Plan, list[Output]]:
         window = self.window or self._within()
@@ -174,9 +188,9 @@ class Grouping:
 
     def _keys(self, items: list[Item]) -> list[Named]:
         keys: dict[exp.Expression, Scalar] = {}
-        for text in self.select.group_by:
+        for text in (part for whole in self.select.group_by for part in _parts(whole)):
             bound = self._group_expression(text, items)
-            if bound is not None:
+            if bound is not None and not self._is_of_bounds(bound.tree):
                 scalar = Scalar(
                     tree=bound.tree, type=self.scalars.type_of(bound.tree), span=text.span
                 )
@@ -191,6 +205,11 @@ class Grouping:
             named.append(Named(name=name, scalar=scalar))
         return named
 
+    def _is_of_bounds(self, tree: exp.Expression) -> bool:
+        """An expression of window_start and window_end alone: it needs no grouping."""
+        columns = list(tree.find_all(exp.Column))
+        return bool(columns) and all(self._is_bound(c) for c in columns)
+
     def _group_expression(self, text: ast.Scalar, items: list[Item]) -> Bound | None:
         expression = Expression(text.text, text.span.start)
         tree = expression.tree
@@ -198,9 +217,9 @@ class Grouping:
             return self._by_position(int(tree.name), text, items)
         if isinstance(tree, exp.Column) and not tree.table:
             name = tree.name
+            if name.casefold() in self.scalars.pseudo:
+                return None  # every group has its window anyway
             if not self.scalars.scope.has_column(name):
-                if name.casefold() in self.scalars.pseudo:
-                    return None  # every group has its window anyway
                 for item in items:
                     if item.chosen and item.name.casefold() == name.casefold():
                         return self._without_aggregates(item, text)
@@ -332,7 +351,9 @@ class Grouping:
 
         def expand(node: exp.Expression) -> exp.Expression:
             if isinstance(node, exp.Column) and node.table == _ALIAS:
-                return trees[node.name].copy()
+                tree = trees[node.name].copy()
+                stands_alone = isinstance(tree, exp.Column | exp.Anonymous | exp.Literal)
+                return tree if stands_alone else exp.Paren(this=tree)
             return node
 
         bound = replace(bound, tree=bound.tree.transform(expand))
@@ -341,6 +362,24 @@ class Grouping:
         scalar = Scalar(tree=tree, type=type, span=bound.span)
         self.scalars.check_condition(scalar, "HAVING")
         return scalar
+
+
+def _parts(text: ast.Scalar) -> Iterator[ast.Scalar]:
+    """`GROUP BY (a, b)` groups by a and by b, and `(a)` is a."""
+    tree = Expression(text.text, text.span.start).tree
+    if not isinstance(tree, exp.Paren | exp.Tuple):
+        yield text
+        return
+    opening = text.text.index("(") + 1
+    inner = text.text[opening : text.text.rindex(")")]
+    pieces = inner.split(",") if isinstance(tree, exp.Tuple) and "(" not in inner else [inner]
+    at = text.span.start + opening
+    for piece in pieces:
+        start = at + len(piece) - len(piece.lstrip())
+        yield from _parts(
+            ast.Scalar(text=piece.strip(), span=Span(start, start + len(piece.strip())))
+        )
+        at += len(piece) + 1
 
 
 def _compatible(a: Window, b: Window) -> bool:

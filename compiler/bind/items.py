@@ -52,7 +52,14 @@ def bind_items(select: ast.Select, scalars: ScalarBinder) -> list[Item]:
         expression = Expression.of_item(written.expression.text, written.expression.span.start)
         bound = scalars.resolve(expression, "SELECT", aggregates=True)
         alias = written.alias.text if written.alias else None
-        if alias is None and expression.alias:
+        if expression.alias:
+            if alias is not None:
+                raise fail(
+                    codes.SYNTAX,
+                    f"{expression.alias[0]} and {alias} are two aliases for one item",
+                    expression.alias[1],
+                    helps=["keep one of them, or check for a missing operator"],
+                )
             alias = expression.alias[0]
         name = alias or default_name(bound.tree)
         items.append(Item(bound, name, alias is not None, written.window, written.span))
@@ -68,7 +75,9 @@ def _star_items(written: ast.SelectItem, star: re.Match[str], scope: Scope) -> l
             span,
             helps=["name the columns"],
         )
-    name = star.group(1).strip("`") if star.group(1) else None
+    name = star.group(1)
+    if name and name.startswith("`"):
+        name = name[1:-1].replace("``", "`")
     fields = [f for f in (scope.of_relation(name) if name else scope.schema) if not f.hidden]
     if not fields and name:
         raise fail(

@@ -180,6 +180,7 @@ class ProgramBinder:
         return Program(
             queries=tuple(self.queries),
             explained=tuple(self.explained),
+            functions=tuple(self.context.functions.values()),
             settings=tuple(self.settings),
         )
 

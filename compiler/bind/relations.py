@@ -98,6 +98,13 @@ class RelationBinder:
         members: list[Plan] = []
         for relation in union.members:
             plan = self._relation(relation, None)
+            if isinstance(plan, Epochs):
+                raise fail(
+                    codes.MIXED_EPOCHS,
+                    "a UNION of chunks has no epochs of its own",
+                    relation.span,
+                    helps=["unite the streams in a view, and cut that into chunks"],
+                )
             if members:
                 check_union_member(members[0], plan, relation)
             members.append(plan)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from ssql.compiler import ast, codes
+from ssql.compiler.bind.allowed import check_allowed
 from ssql.compiler.bind.context import Context
 from ssql.compiler.bind.scope import Scope
 from ssql.compiler.diagnostics import did_you_mean, fail
@@ -21,7 +22,7 @@ from ssql.compiler.spark_functions import (
 )
 from ssql.planner.aggregates import AGGREGATES, OWN_AGGREGATES, Argument
 from ssql.planner.logical import Field
-from ssql.planner.scalar import UNKNOWN_TYPE, Scalar, column
+from ssql.planner.scalar import UNKNOWN_TYPE, Scalar, column, to_sql
 
 # They take a unit of time, which looks like a column, as their first argument.
 _UNIT_FIRST = frozenset(
@@ -30,6 +31,7 @@ _UNIT_FIRST = frozenset(
 _UNITS = frozenset(
     "microsecond millisecond second minute hour day dayofyear week month quarter year".split()
 )
+_ONE_COLUMN = ("explode", "explode_outer")  # the generators whose rows have one column
 _AROUND_AGGREGATES = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 _NUMERIC = (
     "TINYINT",
@@ -124,6 +126,7 @@ class ScalarBinder:
             return exp.var(node.name)
         else:
             field, fields = self._find(parts, span)
+        self._refuse_capture(node, field, span)
         found = column(field.name, field.relation)
         found.this.meta.update(
             start=span.start - expression.base, end=span.end - expression.base - 1
@@ -132,6 +135,20 @@ class ScalarBinder:
             return found
         self._check_fields(field, fields, span)
         return exp.Dot.build([found, *(exp.to_identifier(f) for f in fields)])
+
+    @staticmethod
+    def _refuse_capture(node: exp.Column, field: Field, span: Span) -> None:
+        """A column inside of a lambda whose parameter has the same name."""
+        outer = node.find_ancestor(exp.Lambda)
+        while outer is not None:
+            if any(p.name.casefold() == field.name.casefold() for p in outer.expressions):
+                raise fail(
+                    codes.BAD_EXPRESSION,
+                    f"the parameter {field.name} hides the column {field.name}",
+                    span,
+                    helps=["give the parameter of the lambda another name"],
+                )
+            outer = outer.find_ancestor(exp.Lambda)
 
     @staticmethod
     def _is_unit(node: exp.Column) -> bool:
@@ -225,7 +242,7 @@ class ScalarBinder:
                         expression.span_of(node),
                         helps=["use get_json_object(text, '$.path')"],
                     )
-                case exp.Star() if not _counted(node):
+                case exp.Star() if not _may_have_star(node.parent):
                     raise fail(
                         codes.MISPLACED_STAR,
                         f"* cannot stand here, in {place}",
@@ -234,6 +251,7 @@ class ScalarBinder:
                     )
                 case exp.Anonymous() | exp.Func():
                     self._check_function(expression, node)
+            check_allowed(expression, node)
 
     def _check_function(self, expression: Expression, node: exp.Expression) -> None:
         name = call_name(node)
@@ -273,7 +291,7 @@ class ScalarBinder:
                 span,
                 helps=["use a window clause, as in max(len) [RANGE 10 minutes, SLIDE 1 minute]"],
             )
-        if kind == "generator" and node is not expression.tree:
+        if kind == "generator" and (node is not expression.tree or name not in _ONE_COLUMN):
             raise fail(
                 codes.MISPLACED_GENERATOR,
                 f"{name} makes rows, and stands as a SELECT item alone",
@@ -281,6 +299,7 @@ class ScalarBinder:
                 helps=["give it a SELECT item of its own, and compute on it in an outer query"],
             )
         if own := self._functions.get(name):
+            self.context.functions[own.name] = own
             if len(node.expressions) != len(own.parameters):
                 takes = ", ".join(f"{p.name} {p.type}" for p in own.parameters)
                 raise fail(
@@ -291,7 +310,8 @@ class ScalarBinder:
                     helps=[f"it is {own.name}({takes})"],
                 )
         elif kind is None or kind == "table":
-            known = [*kinds(), *OWN_AGGREGATES, *self._functions]
+            spark = [n for n, k in kinds().items() if k != "table"]
+            known = [*spark, *OWN_AGGREGATES, *self._functions]
             near = did_you_mean(name, known, "functions")
             raise fail(
                 codes.UNKNOWN_FUNCTION,
@@ -383,14 +403,14 @@ class ScalarBinder:
         return "STRING" if type == UNKNOWN_TYPE else type
 
     def scalar(self, bound: Bound) -> Scalar:
+        to_sql(bound.tree)  # what is too deep to be written fails here, and is reported
         return Scalar(tree=bound.tree, type=self.type_of(bound.tree), span=bound.span)
 
 
-def _counted(star: exp.Expression) -> bool:
-    """The star of count(*)."""
-    call = star.parent
+def _may_have_star(call: exp.Expression | None) -> bool:
+    """count(*) and struct(*)"""
     return (
         isinstance(call, exp.Anonymous)
-        and call.name.lower() == "count"
+        and call.name.lower() in ("count", "struct")
         and len(call.expressions) == 1
     )

@@ -70,6 +70,11 @@ class Scope:
         helps = did_you_mean(name, [f.name for f in candidates], f"columns{where}")
         if not candidates:
             helps = ("there is no FROM, so there are no columns",)
+        if name.casefold() in ("window_start", "window_end"):
+            helps = (
+                f"{name} comes with the window of an aggregate, as in count(*) [RANGE …]",
+                *helps,
+            )
         if name.casefold() in WINDOW_WORDS:
             helps = (
                 "for a window clause, write as in [RANGE 10 minutes, SLIDE 1 minute, WA ts]",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -9,11 +10,13 @@ from pathlib import PurePath
 from ssql import __version__
 from ssql.compiler.emit.connections import kafka_value, read_calls, value_literal, write_calls
 from ssql.compiler.emit.python import Call, Names, chain, comment, literal
-from ssql.compiler.emit.queries import QueryEmitter
+from ssql.compiler.emit.queries import Frames, QueryEmitter
 from ssql.compiler.source import Source
 from ssql.planner.catalog import Function, Stream, Table
 from ssql.planner.choose import Choice
 from ssql.planner.logical import OneRow, Program, StreamScan, TableScan, walk
+
+_STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^'\n]*'|#[^\n]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,34 +28,35 @@ class _QueryFunction:
     needs_session: bool
 
 
-def emit(
-    source: Source, program: Program, choices: tuple[Choice, ...], functions: tuple[Function, ...]
-) -> str:
+def emit(source: Source, program: Program, choices: tuple[Choice, ...]) -> str:
     names = Names()
+    udfs = {f: names.make(f"udf_{f.name}") for f in program.functions}
     entries = _entries(choices)
-    frames = {e.name: names.make(e.name) for e in entries}
-    readers = [_reader(source, e, frames[e.name]) for e in entries]
+    frames = {e: names.make(e.name) for e in entries}
+    readers = {e: names.make(f"read_{frames[e]}") for e in entries}
     queries = [_query(source, c, frames, names) for c in choices]
     blocks = [
-        *readers,
+        *(_reader(e, readers[e]) for e in entries),
         *(_query_function(q) for q in queries),
-        _main(source, program, entries, frames, queries, functions),
+        _main(source, program, {readers[e]: frames[e] for e in entries}, queries, udfs),
     ]
     text = "\n\n\n".join("\n".join(b) for b in blocks)
-    head = "\n".join([*_header(source, queries), "", *_imports(text, functions)])
+    head = "\n".join([*_header(source, queries), "", *_imports(text, udfs)])
     return f'{head}\n\n\n{text}\n\n\nif __name__ == "__main__":\n    main()\n'
 
 
 def _entries(choices: tuple[Choice, ...]) -> list[Stream | Table]:
     """The streams and tables that are read, in the order of the source."""
-    found: dict[str, Stream | Table] = {}
-    for choice in choices:
-        for node in walk(choice.query.plan):
-            if isinstance(node, StreamScan):
-                found[node.stream.name] = node.stream
-            elif isinstance(node, TableScan):
-                found[node.table.name] = node.table
-    return sorted(found.values(), key=lambda e: e.span)
+    found = {e for choice in choices for e in _read_by(choice)}
+    return sorted(found, key=lambda e: e.span)
+
+
+def _read_by(choice: Choice) -> Iterator[Stream | Table]:
+    for node in walk(choice.query.plan):
+        if isinstance(node, StreamScan):
+            yield node.stream
+        elif isinstance(node, TableScan):
+            yield node.table
 
 
 def _header(source: Source, queries: list[_QueryFunction]) -> Iterator[str]:
@@ -64,39 +68,34 @@ def _header(source: Source, queries: list[_QueryFunction]) -> Iterator[str]:
         )
 
 
-def _imports(text: str, functions: tuple[Function, ...]) -> Iterator[str]:
-    if "os.environ[" in text:
+def _imports(text: str, udfs: dict[Function, str]) -> Iterator[str]:
+    code = _STRING.sub(
+        '""', text
+    )  # what stands inside of literals and comments is no use of a name
+    if "os.environ[" in code:
         yield "import os"
         yield ""
-    for function in sorted(functions, key=lambda f: (f.module, f.attribute)):
-        yield f"from {function.module} import {function.attribute} as {_udf(function)}"
+    for function in sorted(udfs, key=lambda f: (f.module, f.attribute)):
+        yield f"from {function.module} import {function.attribute} as {udfs[function]}"
     yield "from pyspark.sql import DataFrame, SparkSession"
-    if "F." in text:
+    if re.search(r"\bF\.", code):
         yield "from pyspark.sql import functions as F"
 
 
-def _udf(function: Function) -> str:
-    return f"udf_{function.attribute}"
-
-
-def _reader(source: Source, entry: Stream | Table, frame: str) -> list[str]:
+def _reader(entry: Stream | Table, name: str) -> list[str]:
     kind = "STREAM" if isinstance(entry, Stream) else "TABLE"
     reader, calls = read_calls(entry)
     return [
-        f"def read_{frame}(spark: SparkSession) -> DataFrame:",
+        f"def {name}(spark: SparkSession) -> DataFrame:",
         *comment(f"CREATE {kind} {entry.name}", "    "),
         *chain("return ", reader, calls),
     ]
 
 
-def _query(source: Source, choice: Choice, frames: dict[str, str], names: Names) -> _QueryFunction:
+def _query(source: Source, choice: Choice, frames: Frames, names: Names) -> _QueryFunction:
     plan, sink = choice.query.plan, choice.query.output.sink
-    read = dict.fromkeys(
-        n.stream.name if isinstance(n, StreamScan) else n.table.name
-        for n in walk(plan)
-        if isinstance(n, StreamScan | TableScan)
-    )
-    used = {name: frames[name] for name in frames if name in read}
+    read = set(_read_by(choice))
+    used = {entry: frame for entry, frame in frames.items() if entry in read}
     return _QueryFunction(
         name=names.make(sink.name if sink else f"query_{choice.query.number}"),
         choice=choice,
@@ -125,10 +124,9 @@ def _query_function(query: _QueryFunction) -> list[str]:
 def _main(
     source: Source,
     program: Program,
-    entries: list[Stream | Table],
-    frames: dict[str, str],
+    frames: dict[str, str],  # by the name of the function that reads them
     queries: list[_QueryFunction],
-    functions: tuple[Function, ...],
+    udfs: dict[Function, str],
 ) -> list[str]:
     builder = [Call("appName", (literal(PurePath(source.name).stem),))]
     settings = {"spark.sql.session.timeZone": literal("UTC")}
@@ -138,11 +136,10 @@ def _main(
         "def main() -> None:",
         *chain("spark = ", "SparkSession.builder", [*builder, Call("getOrCreate")]),
     ]
-    for function in functions:
-        register = (literal(function.name), _udf(function), literal(function.returns))
+    for function, name in udfs.items():
+        register = (literal(function.name), name, literal(function.returns))
         lines += chain("", "spark.udf", [Call("register", register)])
-    for entry in entries:
-        lines.append(f"    {frames[entry.name]} = read_{frames[entry.name]}(spark)")
+    lines += [f"    {frame} = {reader}(spark)" for reader, frame in frames.items()]
     streaming = False
     for query in queries:
         lines += _start(query)

@@ -9,6 +9,7 @@ from sqlglot import exp
 from ssql.compiler.emit.columns import item_sql, sql_of
 from ssql.compiler.emit.python import Call, Names, chain, comment, literal
 from ssql.compiler.source import Source, Span
+from ssql.planner.catalog import Stream, Table
 from ssql.planner.durations import spell
 from ssql.planner.logical import (
     Aggregate,
@@ -28,6 +29,8 @@ from ssql.planner.logical import (
 from ssql.planner.scalar import Named, Scalar, column, to_sql
 from ssql.planner.windows import TimeWindow
 
+Frames = dict[Stream | Table, str]
+
 
 @dataclass(frozen=True, slots=True)
 class _Step:
@@ -42,7 +45,7 @@ class _Step:
 class QueryEmitter:
     """Emits one query; `frames` are the Python names of the streams and tables it reads."""
 
-    def __init__(self, source: Source, frames: dict[str, str]) -> None:
+    def __init__(self, source: Source, frames: Frames) -> None:
         self.source = source
         self.frames = frames
         self.names = Names(frames.values())
@@ -83,9 +86,9 @@ class QueryEmitter:
     def _plan(self, plan: Plan) -> str:
         match plan:
             case StreamScan():
-                return self.frames[plan.stream.name]
+                return self.frames[plan.stream]
             case TableScan():
-                return self.frames[plan.table.name]
+                return self.frames[plan.table]
             case OneRow():
                 return self._step(
                     "SELECT without FROM: one row", "one_row", "spark", Call("range", ("1",))
@@ -101,7 +104,7 @@ class QueryEmitter:
             case Union():
                 frame, *others = (self._plan(m) for m in plan.members)
                 for other in others:
-                    frame = self._step("UNION", "united", frame, Call("union", (other,)))
+                    frame = self._step("UNION ALL", "united", frame, Call("union", (other,)))
                 return frame
             case Join():
                 return self._join(plan)
@@ -188,8 +191,9 @@ class QueryEmitter:
             head = self._step(
                 self._group_clause(plan), "grouped", head, Call("groupBy", tuple(groups))
             )
-        aggregates = Call("agg", calls) if calls else Call("count")
-        clause = ", ".join(self._text(c.scalar.span) for c in plan.calls)
+        # Spark wants an aggregate even where the query has none.
+        aggregates = Call("agg", calls or (f'F.expr("count(*)").alias({literal(bounds.spare)})',))
+        clause = ", ".join(self._text(c.scalar.span) for c in plan.calls) or "each group once"
         result = self._step(clause, "aggregated", head, aggregates)
         if having:
             condition = literal(to_sql(bounds.replaced(having.condition.tree)))
@@ -219,7 +223,8 @@ class QueryEmitter:
         distinct = tree.find(exp.Distinct)
         if distinct is not None and plan.input.is_streaming:
             values = exp.Anonymous(this="collect_set", expressions=[distinct.expressions[0].copy()])
-            tree = exp.Anonymous(this="size", expressions=[values])
+            size = exp.Anonymous(this="size", expressions=[values])
+            tree = exp.cast(size, "BIGINT", dialect="spark")
         return sql_of(Scalar(tree=tree, type=scalar.type), plan.input.schema)
 
 
@@ -228,12 +233,17 @@ class _WindowBounds:
 
     def __init__(self, plan: Aggregate) -> None:
         taken = {k.name.casefold() for k in plan.keys} | {c.name.casefold() for c in plan.calls}
+        self.schema = plan.input.schema
         self.name = "window"
         while self.name in taken:
             self.name += "_"
+        self.spare = "rows"
+        while self.spare in taken:
+            self.spare += "_"
 
     def group_by(self, window: TimeWindow) -> str:
-        arguments = [literal(_plain_column(window.attribute)), literal(spell(window.range_us))]
+        time = sql_of(window.attribute, self.schema)
+        arguments = [literal(time), literal(spell(window.range_us))]
         if offset := window.origin_us % window.slide_us:
             arguments.append(f"startTime={literal(spell(offset))}")
         alias = "" if self.name == "window" else f".alias({literal(self.name)})"
@@ -254,8 +264,3 @@ class _WindowBounds:
     def item(self, item: Named) -> str:
         sql, name = to_sql(self.replaced(item.scalar.tree)), to_sql(column(item.name))
         return sql if sql == name else f"{sql} AS {name}"
-
-
-def _plain_column(scalar: Scalar) -> str:
-    assert scalar.column is not None, "windows of one stream go by one column"
-    return to_sql(column(scalar.column[1]))

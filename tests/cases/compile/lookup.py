@@ -50,7 +50,7 @@ def query_1(a: DataFrame, hosts: DataFrame) -> DataFrame:
 
 
 def query_2(a: DataFrame, b: DataFrame, hosts: DataFrame) -> DataFrame:
-    # UNION
+    # UNION ALL
     m = a.union(b)
     # FROM …, hosts
     joined = m.alias("m").crossJoin(hosts.alias("h1"))
@@ -87,7 +87,7 @@ def query_4(a: DataFrame, b: DataFrame) -> DataFrame:
     large = b.where("len >= 100")
     # SELECT srcIP, len
     selected_2 = large.selectExpr("srcIP", "len")
-    # UNION
+    # UNION ALL
     return selected.union(selected_2)
 
 

@@ -48,7 +48,7 @@ def query_2(packets: DataFrame) -> DataFrame:
     # sum(len), count(DISTINCT srcIP)
     aggregated = grouped.agg(
         F.expr("sum(len)").alias("bytes"),
-        F.expr("size(collect_set(srcIP))").alias("sources"),
+        F.expr("CAST(size(collect_set(srcIP)) AS BIGINT)").alias("sources"),
     )
     # SELECT sum(len) AS bytes, count(DISTINCT srcIP) AS sources [RANGE TUMBLING 90
     #   seconds, ORIGIN '2026-01-01 00:00:10']
@@ -73,7 +73,7 @@ def query_3(packets: DataFrame) -> DataFrame:
         F.expr("max(len) FILTER(WHERE destPort = 80)").alias("top"),
     )
     # HAVING mean > 100 AND count(*) > 1
-    having = aggregated.where("sum_len / count > 100 AND count > 1")
+    having = aggregated.where("(sum_len / count) > 100 AND count > 1")
     # SELECT window_end, lower(srcIP) AS source, sum(len) / count(*) AS mean, max(len)
     #   FILTER (WHERE destPort = 80) AS top [RANGE 10 seconds]
     return having.selectExpr(
