@@ -208,13 +208,21 @@ class CommonTable(Node):
 
 
 @_node
+class UnionOperator(Node):
+    drops_duplicates: bool
+
+
+@_node
 class Query(Node):
     """One SELECT, or several under `UNION ALL`."""
 
     common: tuple[CommonTable, ...]
     selects: tuple[Select, ...]
-    # The spans of plain `UNION`s between the SELECTs, which drop duplicates.
-    set_unions: tuple[Span, ...]
+    unions: tuple[UnionOperator, ...]  # between the SELECTs
+    # ORDER BY and LIMIT of the whole, where there is more than one SELECT.
+    order_by: tuple[Scalar, ...]
+    limit: int | None
+    limit_span: Span | None
 
 
 # ------------------------------------------------------------------ statements

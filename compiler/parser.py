@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from lark import Token, Tree
@@ -14,6 +15,10 @@ from ssql.compiler.source import Source
 from ssql.compiler.syntax_errors import syntax_error
 from ssql.compiler.treebuilder import TreeBuilder
 from ssql.grammar import statement_parser
+
+_CREATED = re.compile(
+    r"CREATE\s+(?:OR\s+REPLACE\s+)?\w+\s+(?:IF\s+NOT\s+EXISTS\s+)?`?([^\W\d]\w*)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +35,21 @@ class ParsedFile:
     source: Source
     scan: Scan
     statements: tuple[Parsed, ...]
+    broken: frozenset[str]  # the names in CREATE statements that could not be read
 
 
 def parse(source: Source, diagnostics: Diagnostics) -> ParsedFile:
     """Parse every statement of a source; a broken one is reported and left out."""
     found = scan(source, diagnostics)
-    statements = []
+    statements, broken = [], set()
     for statement in found.statements:
         try:
             statements.append(_parse_statement(statement))
         except SsqlError as error:
             diagnostics.add(error.diagnostic)
-    return ParsedFile(source, found, tuple(statements))
+            if created := _CREATED.match(statement.text):
+                broken.add(created.group(1).casefold())
+    return ParsedFile(source, found, tuple(statements), frozenset(broken))
 
 
 def _parse_statement(statement: Statement) -> Parsed:

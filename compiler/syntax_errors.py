@@ -26,11 +26,21 @@ _SIGNS = {
     "NAME": "a name", "QUOTED": "a name", "STRING": "a string", "NUMBER": "a number",
     "$END": "the end of the statement", "UNION_SELECT": "UNION ALL SELECT", "GROUP_BY": "GROUP BY",
     "ORDER_BY": "ORDER BY", "ROW_NUM": "row-num", "RANK": "rank(…)", "SIGN": "a sign",
+    "KEY": "an option",
     "KIND": "STREAM, TABLE, VIEW, SINK or FUNCTION", "HINT": "a hint", "EPOCH": "STREAM(…)",
     "KINDS": "STREAMS, TABLES, VIEWS, SINKS, FUNCTIONS or SETTINGS", "INNER": "an expression",
 }  # fmt: skip
-_FIRST_WORD = re.compile(r"[^\W\d]\w*")
+_FIRST_WORD = re.compile(r"\w+")
 _LAST_WORD = re.compile(r"([^\W\d]\w*)\W*\Z")
+# Words of SQL that are no slips of ours.
+_OTHER_WORDS = frozenset(
+    "ALTER ANTI CROSS DATE DELETE EXCEPT FULL INT INTERSECT JSON KEY LATERAL LONG MERGE NATURAL"
+    " PIVOT PRIMARY REAL SEMI TIME UNNEST UPDATE USING VALUES".split()
+)
+_WINDOW = re.compile(
+    r"\[(\s*\d|\s*TUMBLING\b|[^\[\]]*\b(RANGE|SLIDE|WA|WATTR|PA|RATTR|SATTR|ORIGIN)\b)",
+    re.IGNORECASE,
+)
 _REACH = 100  # how far back the word before a mistake is looked for
 
 
@@ -42,7 +52,7 @@ def syntax_error(statement: Statement, error: UnexpectedInput) -> SsqlError:
     expected = _expected(error)
     helps = [f"expected {expected}"] if expected else []
     for word, at in _suspects(text, start, end):
-        if word.upper() not in KEYWORDS and (near := _near_keyword(word)):
+        if near := _near_keyword(word):
             return fail(
                 codes.SYNTAX,
                 f"unexpected {_shorten(word)}",
@@ -59,6 +69,8 @@ def _habits(text: str, start: int, end: int) -> Iterator[str]:
     """What people bring along from other dialects, and how it is said here."""
     word, before = text[start:end].upper(), text[max(0, start - _REACH) : start].rstrip()
     if _inside_window(text, start):
+        if word[:1].isdigit():
+            yield "a length is one number and one unit, as in RANGE 90 minutes"
         yield (
             "a window clause has RANGE, SLIDE, WA, PA, RATTR, SATTR and ORIGIN,"
             " as in [RANGE 10 minutes, SLIDE 1 minute, WA ts]"
@@ -93,7 +105,7 @@ def _place(text: str, error: UnexpectedInput) -> tuple[int, int, str]:
 
 def _no_statement(text: str, base: int) -> SsqlError:
     word = text.split(None, 1)[0]
-    near = nearest(word, KEYWORDS)
+    near = _near_keyword(word)
     return fail(
         codes.SYNTAX,
         f"no statement begins with {_shorten(word)}",
@@ -117,7 +129,7 @@ def _suspects(text: str, start: int, end: int) -> Iterator[tuple[str, int]]:
 
 def _near_keyword(word: str) -> str | None:
     """The keyword that a word is a slip of; stricter than for names, which are free."""
-    if len(word) < 3 or not word.isidentifier():
+    if len(word) < 3 or not word.isidentifier() or word.upper() in (*KEYWORDS, *_OTHER_WORDS):
         return None
     near = nearest(word, KEYWORDS)
     slip = near is not None and (
@@ -154,6 +166,7 @@ def _expected(error: UnexpectedInput) -> str:
             terminals.add("INNER")
         terminals.discard("NAME")
     words = sorted({_SIGNS.get(t, t) for t in terminals}, key=lambda w: (not w[0].islower(), w))
+    words = [w if w[0].isalpha() else f"`{w}`" for w in words]
     if not words:
         return "an expression" if wanted else ""
     if len(words) > 7:  # a long list helps nobody
@@ -163,6 +176,4 @@ def _expected(error: UnexpectedInput) -> str:
 
 def _inside_window(text: str, at: int) -> bool:
     opened = text.rfind("[", 0, at)
-    return opened > text.rfind("]", 0, at) and bool(
-        re.match(r"\[[^\[\]]*\b(RANGE|SLIDE|WA|WATTR|PA|RATTR|SATTR|ORIGIN)\b", text[opened:], re.I)
-    )
+    return opened > text.rfind("]", 0, at) and bool(_WINDOW.match(text, opened))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 
 from lark import Token, Tree
@@ -297,14 +298,29 @@ class TreeBuilder:
         body = self.the(tree, "select", "union_all")
         selects = [body] if body.data == "select" else list(self.trees(body, "select"))
         unions = [] if body.data == "select" else list(self.trees(body, "union_operator"))
+        members = tuple(self.select(t) for t in selects)
+        order_by: tuple[ast.Scalar, ...] = ()
+        limit, limit_span = None, None
+        if unions:  # what ends the last SELECT belongs to them all
+            *_, last = members
+            order_by, limit, limit_span = last.order_by, last.limit, last.limit_span
+            bare = replace(last, order_by=(), limit=None, limit_span=None)
+            members = (*members[:-1], bare)
         return ast.Query(
             common=tuple(self._cte(t) for t in self.trees(with_clause, "cte"))
             if with_clause
             else (),
-            selects=tuple(self.select(t) for t in selects),
-            set_unions=tuple(
-                self.span(u) for u in unions if not str(u.children[0]).upper().endswith("ALL")
+            selects=members,
+            unions=tuple(
+                ast.UnionOperator(
+                    drops_duplicates=not str(u.children[0]).upper().endswith("ALL"),
+                    span=self.span(u),
+                )
+                for u in unions
             ),
+            order_by=order_by,
+            limit=limit,
+            limit_span=limit_span,
             span=self.span(tree),
         )
 
@@ -333,12 +349,23 @@ class TreeBuilder:
             group_by=self._clauses(tree, "group_by"),
             having=self._clause(tree, "having"),
             order_by=self._clauses(tree, "order_by"),
-            limit=int(self._decimal(limit)) if limit else None,
+            limit=self._row_count(limit) if limit else None,
             limit_span=self.span(limit) if limit else None,
             within=self._length(self.the(within, "length")) if within else None,
             head=self.span(head),
             span=self.span(tree),
         )
+
+    def _row_count(self, tree: Tree[Token]) -> int:
+        number = self._decimal(tree)
+        if number != int(number):
+            raise fail(
+                codes.SYNTAX,
+                "LIMIT takes a whole number",
+                self.span(tree),
+                helps=["as in LIMIT 10"],
+            )
+        return int(number)
 
     def _clauses(self, tree: Tree[Token], rule: str) -> tuple[ast.Scalar, ...]:
         clause = self.tree(tree, rule)

@@ -286,6 +286,7 @@ class Order(Node):
     input: Plan
     keys: tuple[Scalar, ...]
     descending: tuple[bool, ...]
+    nulls_first: tuple[bool | None, ...]  # None: as Spark does
 
     @property
     def inputs(self) -> tuple[Plan, ...]:

@@ -40,6 +40,13 @@ class _CutParser:
                 cut = self._by_time()
         if self.at < len(self.words):
             raise self._error(f"unexpected {self.words[self.at][0]}")
+        if not isinstance(cut, CutByTime) and self.stream.watermark is None:
+            raise fail(
+                codes.NO_WATERMARK,
+                f"{self.stream.name} declares no watermark, so its rows have no order",
+                self.text.span,
+                helps=["add to its CREATE STREAM, as in WATERMARK FOR ts AS ts"],
+            )
         return cut
 
     def _by_time(self) -> CutByTime:

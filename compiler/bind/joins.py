@@ -22,7 +22,17 @@ from ssql.compiler.bind.windows import (
 )
 from ssql.compiler.diagnostics import fail
 from ssql.compiler.source import Span
-from ssql.planner.logical import Epochs, Filter, Join, JoinSide, OneRow, Plan, walk
+from ssql.planner.logical import (
+    CutByKey,
+    CutByTime,
+    Epochs,
+    Filter,
+    Join,
+    JoinSide,
+    OneRow,
+    Plan,
+    walk,
+)
 from ssql.planner.scalar import Scalar
 from ssql.planner.windows import (
     EpochJoin,
@@ -105,6 +115,15 @@ class FromBinder:
                     helps=[
                         "joins: INNER, LEFT, RIGHT and FULL JOIN … ON, CROSS JOIN, and the comma"
                     ],
+                )
+            if join.kind.startswith(("RIGHT", "FULL")) and any(
+                earlier.kind == "," for earlier in source.joins
+            ):
+                raise fail(
+                    codes.BAD_JOIN,
+                    f"{join.kind} JOIN beside a comma: what it joins is easily misread",
+                    join.kind_span,
+                    helps=["write CROSS JOIN instead of the comma, or a sub-query"],
                 )
             plan = self.relations.item(join.item)
             self._check_name(sides, plan, join.item)
@@ -359,9 +378,13 @@ def _is_tumbling(side: _Side) -> bool:
 
 
 def _alike(a: Epochs, b: Epochs) -> bool:
-    if type(a.cut) is not type(b.cut):
-        return False
-    return getattr(a.cut, "length_us", None) == getattr(b.cut, "length_us", None)
+    match a.cut, b.cut:
+        case CutByTime(), CutByTime():
+            return a.cut.length_us == b.cut.length_us  # of columns that may differ in name
+        case CutByKey(), CutByKey():
+            return True
+        case _:
+            return a.cut == b.cut
 
 
 def _equated_times(

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from ssql.compiler import ast, codes
 from ssql.compiler.bind.context import Context
+from ssql.compiler.bind.items import Item
 from ssql.compiler.bind.scalars import ScalarBinder
 from ssql.compiler.bind.scope import Scope
 from ssql.compiler.bind.windows import join_time
@@ -17,37 +18,48 @@ from ssql.compiler.source import Span
 from ssql.planner.logical import Aggregate, Filter, Order, Plan, Project
 from ssql.planner.scalar import Scalar, column
 
-_DIRECTION = re.compile(r"\s+(?:(ASC|DESC)\b\s*)?(NULLS\s+(?:FIRST|LAST)\s*)?\Z", re.IGNORECASE)
+_DIRECTION = re.compile(r"\s+(?:(ASC|DESC)\b\s*)?(?:NULLS\s+(FIRST|LAST)\s*)?\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class _Key:
     text: ast.Scalar
     descending: bool
+    nulls_first: bool | None
 
 
-def bind_order(select: ast.Select, context: Context, project: Project, result: Plan) -> Plan:
+def bind_order(
+    keys: tuple[ast.Scalar, ...],
+    context: Context,
+    project: Project,
+    result: Plan,
+    select_list: tuple[list[Item], ScalarBinder] | None = None,
+) -> Plan:
     """Order by columns of the result or, if they are not there, by those that it comes from.
 
     The result is the projection itself, or what DISTINCT leaves of it.
     """
-    keys = [_key(text) for text in select.order_by]
+    split = [_key(text) for text in keys]
+    over: Plan = project
     try:
-        over: Plan = project
-        scalars = [_bind(k, project, context) for k in keys]
+        scalars = [_over_result(k, project, context, select_list) for k in split]
     except SsqlError as not_in_result:
         if result is not project or _is_grouped(project.input):
             raise
         over = project.input
         try:
-            scalars = [_bind(k, over, context) for k in keys]
+            scalars = [_below(k, project, context) for k in split]
         except SsqlError:
             raise not_in_result from None
     if project.is_streaming:
-        _check_by_time(scalars[0], keys[0], over)
-    descending = tuple(k.descending for k in keys)
-    below = result if over is project else over
-    order = Order(input=below, keys=tuple(scalars), descending=descending, span=select.span)
+        _check_by_time(scalars[0], split[0], over)
+    order = Order(
+        input=result if over is project else over,
+        keys=tuple(scalars),
+        descending=tuple(k.descending for k in split),
+        nulls_first=tuple(k.nulls_first for k in split),
+        span=keys[0].span.to(keys[-1].span),
+    )
     return order if over is project else replace(project, input=order)
 
 
@@ -56,24 +68,60 @@ def _key(text: ast.Scalar) -> _Key:
     bare = text.text[: direction.start()] if direction else text.text
     span = Span(text.span.start, text.span.start + len(bare))
     descending = bool(direction and (direction.group(1) or "").upper() == "DESC")
-    return _Key(ast.Scalar(text=bare, span=span), descending)
+    nulls = (direction.group(2) or "").upper() if direction else ""
+    return _Key(ast.Scalar(text=bare, span=span), descending, nulls == "FIRST" if nulls else None)
 
 
-def _bind(key: _Key, plan: Plan, context: Context) -> Scalar:
-    binder = ScalarBinder(context, Scope(plan.schema))
-    scalar = binder.scalar(binder.bind(key.text, "ORDER BY"))
-    tree = scalar.tree
-    if isinstance(tree, exp.Literal) and tree.is_int and isinstance(plan, Project):
-        if not 1 <= int(tree.name) <= len(plan.items):
-            raise fail(
-                codes.BAD_GROUP_POSITION,
-                f"there is no SELECT item {tree.name}",
-                key.text.span,
-                helps=[f"the items are numbered from 1 to {len(plan.items)}"],
-            )
-        field = plan.schema[int(tree.name) - 1]
-        return Scalar(tree=column(field.name), type=field.type, span=key.text.span)
-    return scalar
+def _over_result(
+    key: _Key,
+    project: Project,
+    context: Context,
+    select_list: tuple[list[Item], ScalarBinder] | None,
+) -> Scalar:
+    """A position, an item of the SELECT list written once more, or an expression of columns."""
+    if (position := _position(key, project)) is not None:
+        return position
+    if select_list is not None and (item := _same_item(key, *select_list)) is not None:
+        for named in project.items:
+            if named.span == item.span:
+                tree = column(named.name)
+                return Scalar(tree=tree, type=named.scalar.type, span=key.text.span)
+    binder = ScalarBinder(context, Scope(project.schema))
+    return binder.scalar(binder.bind(key.text, "ORDER BY"))
+
+
+def _same_item(key: _Key, items: list[Item], scalars: ScalarBinder) -> Item | None:
+    try:
+        tree = scalars.bind(key.text, "ORDER BY", aggregates=True).tree
+    except SsqlError:
+        return None
+    return next((i for i in items if i.bound.tree == tree), None)
+
+
+def _below(key: _Key, project: Project, context: Context) -> Scalar:
+    if (position := _position(key, project)) is not None:
+        assert isinstance(position.tree, exp.Column)
+        return next(i.scalar for i in project.items if i.name == position.tree.name)
+    binder = ScalarBinder(context, Scope(project.input.schema))
+    aliases = {i.name.casefold(): i.scalar for i in project.items}
+    if not binder.scope.has_column(key.text.text) and key.text.text.casefold() in aliases:
+        return aliases[key.text.text.casefold()]
+    return binder.scalar(binder.bind(key.text, "ORDER BY"))
+
+
+def _position(key: _Key, project: Project) -> Scalar | None:
+    if not key.text.text.strip().isdigit():
+        return None
+    number = int(key.text.text)
+    if not 1 <= number <= len(project.items):
+        raise fail(
+            codes.BAD_GROUP_POSITION,
+            f"there is no SELECT item {number}",
+            key.text.span,
+            helps=[f"the items are numbered from 1 to {len(project.items)}"],
+        )
+    field = project.schema[number - 1]
+    return Scalar(tree=column(field.name), type=field.type, span=key.text.span)
 
 
 def _is_grouped(plan: Plan) -> bool:

@@ -27,12 +27,14 @@ _HINT = re.compile(r"\s*([^\W\d]\w*)\s*\(\s*([\w-]*)\s*\)\s*,?")
 class ProgramBinder:
     """Binds statement by statement, so that a REPL can go on where a file ends."""
 
-    def __init__(self, catalog: Catalog, diagnostics: Diagnostics) -> None:
+    def __init__(
+        self, catalog: Catalog, diagnostics: Diagnostics, broken: frozenset[str] = frozenset()
+    ) -> None:
         self.context = Context(catalog, diagnostics)
         self.queries: list[Query] = []
         self.explained: list[Query] = []
         self.settings: list[tuple[str, OptionValue]] = []
-        self._failed: set[str] = set()  # names whose CREATE was wrong: not to be reported again
+        self._failed = set(broken)  # names whose CREATE was wrong: not to be reported again
 
     def statement(self, node: ast.Statement) -> None:
         try:
@@ -281,7 +283,7 @@ def _target_columns(sink: Sink, node: ast.Insert) -> list[tuple[str, str | None]
 
 
 def bind_file(file: ParsedFile, catalog: Catalog, diagnostics: Diagnostics) -> Program:
-    binder = ProgramBinder(catalog, diagnostics)
+    binder = ProgramBinder(catalog, diagnostics, file.broken)
     for parsed in file.statements:
         binder.statement(parsed.node)
     return binder.program()

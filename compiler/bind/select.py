@@ -14,28 +14,58 @@ from ssql.compiler.bind.relations import RelationBinder, check_union_member
 from ssql.compiler.bind.scalars import ScalarBinder
 from ssql.compiler.bind.scope import Scope
 from ssql.compiler.diagnostics import fail
+from ssql.compiler.source import Span
 from ssql.planner.logical import Distinct, Epochs, Limit, Plan, Project, Union, walk
+from ssql.planner.scalar import Named, Scalar, column
 
 MAX_NODES = 500
 
 
 def bind_query(query: ast.Query, context: Context) -> Plan:
+    names: set[str] = set()
     for common in query.common:
+        if common.name.text.casefold() in names:
+            raise fail(
+                codes.ALREADY_EXISTS,
+                f"WITH has {common.name.text} already",
+                common.name.span,
+                helps=["choose another name"],
+            )
+        names.add(common.name.text.casefold())
         context = context.with_common(common.name.text, bind_query(common.query, context))
     plans = [bind_select(select, context) for select in query.selects]
     if len(plans) == 1:
         return plans[0]
-    for plan, select in zip(plans[1:], query.selects[1:], strict=True):
+    return _united(query, plans, context)
+
+
+def _united(query: ast.Query, plans: list[Plan], context: Context) -> Plan:
+    """UNION and UNION ALL, from left to right; then what orders or cuts the whole."""
+    result, members = plans[0], [plans[0]]
+    for plan, select, operator in zip(plans[1:], query.selects[1:], query.unions, strict=True):
         check_union_member(plans[0], plan, select)
-    if query.set_unions and any(p.is_streaming for p in plans):
-        raise fail(
-            codes.SET_UNION_ON_STREAM,
-            "UNION drops duplicates, which an endless stream cannot",
-            query.set_unions[0],
-            helps=["write UNION ALL"],
+        members.append(plan)
+        result = Union(members=tuple(members), span=query.span)
+        if operator.drops_duplicates:
+            if result.is_streaming:
+                raise fail(
+                    codes.SET_UNION_ON_STREAM,
+                    "UNION drops duplicates, which an endless stream cannot",
+                    operator.span,
+                    helps=["write UNION ALL"],
+                )
+            result = Distinct(input=result, span=query.span)
+            members = [result]
+    if query.order_by:
+        columns = tuple(
+            Named(name=f.name, scalar=Scalar(tree=column(f.name), type=f.type, span=query.span))
+            for f in result.schema
         )
-    union = Union(members=tuple(plans), span=query.span)
-    return Distinct(input=union, span=query.span) if query.set_unions else union
+        whole = Project(input=result, items=columns, span=query.span)
+        result = bind_order(query.order_by, context, whole, whole)
+    if query.limit is not None:
+        result = _limit(query.limit, query.limit_span, result)
+    return result
 
 
 def bind_select(select: ast.Select, context: Context) -> Plan:
@@ -51,9 +81,9 @@ def bind_select(select: ast.Select, context: Context) -> Plan:
     project = Project(input=plan, items=unique(outputs), span=select.span)
     result: Plan = _distinct(select, project) if select.distinct else project
     if select.order_by:
-        result = bind_order(select, context, project, result)
+        result = bind_order(select.order_by, context, project, result, (items, scalars))
     if select.limit is not None:
-        result = _limit(select, result)
+        result = _limit(select.limit, select.limit_span, result)
     return result
 
 
@@ -80,13 +110,13 @@ def _distinct(select: ast.Select, plan: Plan) -> Plan:
     return Distinct(input=plan, span=select.span)
 
 
-def _limit(select: ast.Select, plan: Plan) -> Plan:
-    assert select.limit is not None and select.limit_span is not None
+def _limit(count: int, span: Span | None, plan: Plan) -> Plan:
+    assert span is not None
     if plan.is_streaming:
         raise fail(
             codes.LIMIT_ON_STREAM,
             "LIMIT on a stream depends on what arrives first",
-            select.limit_span,
+            span,
             helps=["drop it, or use a window and HAVING"],
         )
-    return Limit(input=plan, count=select.limit, span=select.limit_span)
+    return Limit(input=plan, count=count, span=span)

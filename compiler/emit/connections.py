@@ -30,7 +30,7 @@ def _options(connection: Connection, *without: str) -> list[Call]:
     return [
         Call("option", (literal(key), value_literal(value)))
         for key, value in connection.options
-        if key.casefold() not in without and not key.startswith(_OWN_PREFIX)
+        if key.casefold() not in without and not key.casefold().startswith(_OWN_PREFIX)
     ]
 
 

@@ -163,15 +163,18 @@ class QueryEmitter:
         return f"{frame}.alias({literal(relation)})" if relation else frame
 
     def _order(self, plan: Order) -> str:
-        keys = [sql_of(k, plan.input.schema) for k in plan.keys]
-        columns = tuple(
-            f"F.expr({literal(k)}).desc()" if down else f"F.expr({literal(k)})"
-            for k, down in zip(keys, plan.descending, strict=True)
+        columns, words = [], []
+        for key, down, nulls in zip(plan.keys, plan.descending, plan.nulls_first, strict=True):
+            method = ".desc()" if down else ""
+            if nulls is not None:
+                method = f".{'desc' if down else 'asc'}_nulls_{'first' if nulls else 'last'}()"
+            columns.append(f"F.expr({literal(sql_of(key, plan.input.schema))}){method}")
+            ending = "" if nulls is None else f" NULLS {'FIRST' if nulls else 'LAST'}"
+            words.append(f"{self._text(key.span)}{' DESC' if down else ''}{ending}")
+        clause = f"ORDER BY {', '.join(words)}"
+        return self._step(
+            clause, "ordered", self._plan(plan.input), Call("orderBy", tuple(columns))
         )
-        written = zip(plan.keys, plan.descending, strict=True)
-        by = ", ".join(f"{self._text(k.span)}{' DESC' if down else ''}" for k, down in written)
-        clause = f"ORDER BY {by}"
-        return self._step(clause, "ordered", self._plan(plan.input), Call("orderBy", columns))
 
     # -------------------------------------------------------------- aggregates
 

@@ -182,5 +182,6 @@ def _says_the_same(parsed: Parsed, lines: list[str], comments: int) -> bool:
     return (
         not diagnostics.has_errors
         and len(again.scan.comments) == comments
-        and [tokens_of(s.tree) for s in again.statements] == [tokens_of(parsed.tree)]
+        and [tokens_of(s.tree, s.statement.text) for s in again.statements]
+        == [tokens_of(parsed.tree, parsed.statement.text)]
     )

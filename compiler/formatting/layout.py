@@ -144,11 +144,13 @@ class Layout:
 
     def _conditions(self, tree: Tree[Token], indent: int) -> None:
         """A line for each AND or OR that is not inside of brackets."""
-        after_between = False
+        after_between, cases = False, 0
         for child in tree.children:
             if isinstance(child, Token):
                 word = str(child).upper()
-                if word in ("AND", "OR") and not (word == "AND" and after_between):
+                cases += {"CASE": 1, "END": -1}.get(word, 0)
+                joins = word in ("AND", "OR") and not (word == "AND" and after_between)
+                if joins and cases == 0:
                     self.breaks[child.start_pos or 0] = indent + 1
                 after_between = word == "BETWEEN" or (after_between and word != "AND")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lark import Token, Tree
 
 _INNER_TOKEN = re.compile(
-    r"[rR]?'(?:[^'\\]|\\.|'')*'|[rR]?\"(?:[^\"\\]|\\.|\"\")*\"|`(?:[^`]|``)*`|/\*\+.*?\*/"
+    r"[rRxX]?'(?:[^'\\]|\\.|'')*'|[rRxX]?\"(?:[^\"\\]|\\.|\"\")*\"|`(?:[^`]|``)*`|/\*\+.*?\*/"
     r"|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?\w*|[^\W\d]\w*"
     r"|<=>|->|=>|<=|>=|<>|!=|==|\|\||::|<<|>>|&&|\S",
     re.DOTALL,
@@ -52,6 +52,7 @@ _BINARY = frozenset(
         "&&",
     }
 )
+_PREFIXES = frozenset("rRxX")
 # What a token is besides what the grammar calls it, by the rule that it stands in.
 _ROLES = {
     ("create_stream", "LPAR"): "LIST_OPEN",
@@ -78,14 +79,13 @@ class FormatToken:
         return self.text.upper()
 
 
-def tokens_of(tree: Tree[Token]) -> list[str]:
+def tokens_of(tree: Tree[Token], text: str) -> list[str]:
     """What a statement says, without its layout: two statements that agree here are the same."""
     said = []
-    for leaf, rule in _leaves(tree):
-        names = leaf.type in _NAMES and (rule, leaf.type) not in _ROLES
-        for piece in _INNER_TOKEN.findall(str(leaf)) if leaf.type == "INNER" else [str(leaf)]:
-            exact = names and piece.upper() not in _UPPER_IN_EXPRESSIONS
-            said.append(piece if exact else "".join(piece.upper().replace("-", " ").split()))
+    for token in tokenize(tree, text):
+        names = token.type in _NAMES or token.type == "EXPR"
+        exact = names and token.upper not in _UPPER_IN_EXPRESSIONS
+        said.append(token.text if exact else "".join(token.upper.replace("-", " ").split()))
     return said
 
 
@@ -117,8 +117,26 @@ def tokenize(tree: Tree[Token], text: str) -> list[FormatToken]:
             result.append(
                 FormatToken(_cased(piece, kind), at, end, kind, text[at - 1 : at].isspace())
             )
+    result = _with_prefixes(result)
     _upper_words(result)
     return result
+
+
+def _with_prefixes(tokens: list[FormatToken]) -> list[FormatToken]:
+    """`r'…'` and `x'…'` in one piece: with a space between they would be two things."""
+    joined: list[FormatToken] = []
+    for token in tokens:
+        last = joined[-1] if joined else None
+        if (
+            last is not None
+            and last.text in _PREFIXES
+            and token.start == last.end
+            and token.text[0] in "'\""
+        ):
+            last.text, last.end, last.type = last.text + token.text, token.end, "STRING"
+        else:
+            joined.append(token)
+    return joined
 
 
 def _cased(text: str, type: str) -> str:
@@ -159,6 +177,8 @@ def space_between(before: list[FormatToken], token: FormatToken) -> bool:
     if b == "[":
         return False
     if b == "(":
+        if _is_unary(before):
+            return False
         if last.type in ("NAME", "EXPR", "QUOTED", "EPOCH", "RANK", "TYPE"):
             return last.upper in _OPERATOR_WORDS
         return a not in (")", "]", "`") and last.type != "QUOTED"
