@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import Any
 
 from sqlglot import exp
@@ -303,7 +304,7 @@ _SPELLINGS = {
 
 def read_type(text: str, span: Span) -> str:
     """A column type as Spark writes it."""
-    for word in _type_words(text):
+    for word in (text,) if text.isidentifier() else _type_words(text):
         if word.upper() not in _TYPE_NAMES and word.upper() not in _SPELLINGS:
             raise fail(
                 codes.BAD_TYPE,
@@ -312,7 +313,7 @@ def read_type(text: str, span: Span) -> str:
                 helps=did_you_mean(word, _TYPE_NAMES, "types"),
             )
     try:
-        return str(exp.DataType.build(text, dialect="spark").sql(dialect="spark"))
+        return _spelled(text)
     except (ParseError, TokenError):
         raise fail(
             codes.BAD_TYPE,
@@ -320,6 +321,11 @@ def read_type(text: str, span: Span) -> str:
             span,
             helps=[f"types: {', '.join(_TYPE_NAMES)}"],
         ) from None
+
+
+@cache
+def _spelled(text: str) -> str:
+    return str(exp.DataType.build(text, dialect="spark").sql(dialect="spark"))
 
 
 def _type_words(text: str) -> Iterable[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
+from sqlglot.errors import TokenError
 
 
 class SparkText(Spark):  # type: ignore[misc]
@@ -22,11 +23,15 @@ class SparkText(Spark):  # type: ignore[misc]
 
         def not_sql(self, expression: exp.Not) -> str:
             inner = expression.this
-            if isinstance(inner, exp.Is | exp.In | exp.Between):
-                left, whole = self.sql(inner, "this"), self.sql(inner)
-                if isinstance(inner, exp.Is):
-                    return f"{left} IS NOT{whole[len(f'{left} IS') :]}"
-                return f"{left} NOT{whole[len(left) :]}"
+            match inner:
+                case exp.Is():
+                    return f"{self.sql(inner, 'this')} IS NOT {self.sql(inner, 'expression')}"
+                case exp.In() if inner.expressions:
+                    values = ", ".join(self.sql(value) for value in inner.expressions)
+                    return f"{self.sql(inner, 'this')} NOT IN ({values})"
+                case exp.Between():
+                    low, high = self.sql(inner, "low"), self.sql(inner, "high")
+                    return f"{self.sql(inner, 'this')} NOT BETWEEN {low} AND {high}"
             return str(super().not_sql(expression))
 
         def nullsafeeq_sql(self, expression: exp.NullSafeEQ) -> str:
@@ -45,4 +50,8 @@ _DIALECT = SparkText()
 
 def to_sql(tree: exp.Expression) -> str:
     """On one line, functions in lower case as in Spark's own documentation."""
-    return str(tree.sql(dialect=_DIALECT, normalize_functions="lower", comments=False))
+    try:
+        return str(tree.sql(dialect=_DIALECT, normalize_functions="lower", comments=False))
+    except TokenError as error:
+        # sqlglot reads the names of types while it writes them; that fails only for want of stack
+        raise RecursionError("an expression is nested too deeply to be written") from error

@@ -78,6 +78,10 @@ def extremes() -> Iterator[tuple[str, str]]:
     yield "a sum of 10,000", select + "x + " * 10_000 + "x > 1"
     yield "10,000 ANDs", select + "x > 1 AND " * 6_000 + "x > 1"
     yield "a list of 10,000", select + f"x IN ({', '.join(map(str, range(10_000)))})"
+    yield "IS NOT NULL 130 times", "SELECT x" + " IS NOT NULL" * 130 + " FROM t"
+    yield "NOT IN 150 times", "SELECT x" + " NOT IN (1)" * 150 + " FROM t"
+    yield "casts 250 deep", "SELECT x" + "::int" * 250 + " FROM t"
+    yield "functions with too little", "SELECT map('a'), ceil(), date_trunc(), if() FROM t"
     yield "a comment 5,000 deep", "/*" * 5_000 + "*/" * 5_000 + "SELECT 1"
     yield "a comment 5,000 deep, open", "/*" * 5_000
     yield "quotes", "'" * 60_001

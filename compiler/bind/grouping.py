@@ -57,6 +57,8 @@ class Grouping:
         self._resolve_windows()
         self.keys: list[Named] = []
         self.calls: list[AggregateCall] = []
+        self._taken = set(BOUNDS)  # names of columns of the result, in lower case
+        self._call_names: dict[tuple[exp.Expression, Window | None], str] = {}
 
     # -------------------------------------------------------------- windows
 
@@ -197,11 +199,11 @@ class Grouping:
                 keys.setdefault(bound.tree, scalar)
         for tree, scalar in self._partition.items():
             keys.setdefault(tree, scalar)
+        named_items = {i.bound.tree: i.name for i in reversed(items)}
         named: list[Named] = []
-        taken = set(BOUNDS)
         for tree, scalar in keys.items():
-            same = next((i.name for i in items if i.bound.tree == tree), None)
-            name = _free(same or default_name(tree), taken)
+            same = named_items.get(tree)
+            name = self._free(same or default_name(tree))
             named.append(Named(name=name, scalar=scalar))
         return named
 
@@ -209,6 +211,15 @@ class Grouping:
         """An expression of window_start and window_end alone: it needs no grouping."""
         columns = list(tree.find_all(exp.Column))
         return bool(columns) and all(self._is_bound(c) for c in columns)
+
+    def _free(self, name: str) -> str:
+        """The name, or the name with a number if it is taken; taken from now on."""
+        number, free = 0, name
+        while free.casefold() in self._taken:
+            number += 1
+            free = f"{name}_{number}"
+        self._taken.add(free.casefold())
+        return free
 
     def _group_expression(self, text: ast.Scalar, items: list[Item]) -> Bound | None:
         expression = Expression(text.text, text.span.start)
@@ -318,21 +329,21 @@ class Grouping:
         self, bound: Bound, node: exp.Expression, window: Window | None, name: str | None
     ) -> str:
         """The column of an aggregate call; equal calls over one window are one."""
-        for call in self.calls:
-            if call.scalar.tree == node and call.window == window:
-                return call.name
+        same = self._call_names.get((node, window))
+        if same is not None:
+            return same
         inner = node.find(exp.Anonymous)
         assert inner is not None
-        taken = {*BOUNDS, *(k.name for k in self.keys), *(c.name for c in self.calls)}
         scalar = Scalar(tree=node.copy(), type=self.scalars.type_of(node), span=bound.span_of(node))
         self.calls.append(
             AggregateCall(
-                name=_free(name or _call_name(node), taken),
+                name=self._free(name or _call_name(node)),
                 function=call_name(inner) or "",
                 scalar=scalar,
                 window=window,
             )
         )
+        self._call_names[node.copy(), window] = self.calls[-1].name
         return self.calls[-1].name
 
     def _having(self, items: list[Item], window: Window | None) -> Scalar | None:
@@ -403,17 +414,6 @@ def _length(window: Window) -> int:
             return window.range_rows
         case LandmarkWindow():
             return 0
-
-
-def _free(name: str, taken: set[str]) -> str:
-    """The name, or the name with a number if it is taken; taken from now on."""
-    folded = {t.casefold() for t in taken}
-    number, free = 0, name
-    while free.casefold() in folded:
-        number += 1
-        free = f"{name}_{number}"
-    taken.add(free)
-    return free
 
 
 def _call_name(node: exp.Expression) -> str:

@@ -31,6 +31,7 @@ _UNIT_FIRST = frozenset(
 _UNITS = frozenset(
     "microsecond millisecond second minute hour day dayofyear week month quarter year".split()
 )
+_WIDER = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")
 _ONE_COLUMN = ("explode", "explode_outer")  # the generators whose rows have one column
 _AROUND_AGGREGATES = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 _NUMERIC = (
@@ -68,6 +69,8 @@ class ScalarBinder:
         self.context = context
         self.scope = scope
         self._functions = context.catalog.functions()
+        self._types: dict[exp.Expression, str] = {}
+        self._field_types = {(f.relation, f.name): f.type for f in scope.schema}
         # Columns that are not of the scope: this query's own window_start and window_end.
         self.pseudo: dict[str, Field] = {}
 
@@ -389,21 +392,62 @@ class ScalarBinder:
         return roots
 
     def type_of(self, tree: exp.Expression) -> str:
-        types = {(f.relation, f.name): f.type for f in (*self.scope.schema, *self.pseudo.values())}
-        functions = {name: f.returns for name, f in self._functions.items()}
-        for hitters in tree.find_all(exp.Anonymous):
-            if hitters.name.lower() == "heavy_hitters" and hitters.expressions:
-                functions["heavy_hitters"] = f"ARRAY<{self._known_type(hitters.expressions[0])}>"
-        return type_of(
-            tree, lambda c: types.get((c.table or None, c.name), UNKNOWN_TYPE), functions
+        if isinstance(tree, exp.Column):
+            return self._column_type(tree)
+        known = self._types.get(tree)
+        if known is None:
+            known = self._types[tree] = (
+                self._sum_type(tree) or self._aggregate_type(tree) or self._scalar_type(tree)
+            )
+        return known
+
+    def _sum_type(self, tree: exp.Expression) -> str | None:
+        """`x + 1` and the like, which are many and need no second reading."""
+        if not isinstance(tree, exp.Add | exp.Sub | exp.Mul):
+            return None
+        types = [
+            "INT" if isinstance(end, exp.Literal) and end.is_int and len(end.name) < 10
+            else self._column_type(end) if isinstance(end, exp.Column)
+            else UNKNOWN_TYPE
+            for end in (tree.left, tree.right)
+        ]  # fmt: skip
+        if not all(type in _WIDER for type in types):
+            return None
+        return max(types, key=_WIDER.index)
+
+    def _aggregate_type(self, tree: exp.Expression) -> str | None:
+        """The type of an aggregate call that we have a row for."""
+        call = tree.this if isinstance(tree, _AROUND_AGGREGATES) else tree
+        if not isinstance(call, exp.Anonymous) or isinstance(tree, exp.WithinGroup):
+            return None
+        function = AGGREGATES.get(call.name.lower())
+        if function is None or call.name.lower() in self._functions or not call.expressions:
+            return None
+        argument = call.expressions[0]
+        if isinstance(argument, exp.Distinct):
+            argument = argument.expressions[0]
+        return function.result(
+            UNKNOWN_TYPE if isinstance(argument, exp.Star) else self.type_of(argument)
         )
 
-    def _known_type(self, tree: exp.Expression) -> str:
-        type = self.type_of(tree)
-        return "STRING" if type == UNKNOWN_TYPE else type
+    def _scalar_type(self, tree: exp.Expression) -> str:
+        functions = {name: f.returns for name, f in self._functions.items()}
+        for call in tree.find_all(exp.Anonymous):
+            if call.name.lower() in OWN_AGGREGATES:
+                known = self._aggregate_type(call)
+                if known and UNKNOWN_TYPE not in known:
+                    functions[call.name.lower()] = known
+        return type_of(tree, self._column_type, functions)
+
+    def _column_type(self, node: exp.Column) -> str:
+        field = self.pseudo.get(node.name) if not node.table else None
+        if field is not None:
+            return field.type
+        return self._field_types.get((node.table or None, node.name), UNKNOWN_TYPE)
 
     def scalar(self, bound: Bound) -> Scalar:
-        to_sql(bound.tree)  # what is too deep to be written fails here, and is reported
+        if not isinstance(bound.tree, exp.Column):
+            to_sql(bound.tree)  # what is too deep to be written fails here, and is reported
         return Scalar(tree=bound.tree, type=self.type_of(bound.tree), span=bound.span)
 
 
