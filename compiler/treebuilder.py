@@ -2,96 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 from lark import Token, Tree
 
 from ssql.compiler import ast, codes
 from ssql.compiler.diagnostics import fail
-from ssql.compiler.source import Span
-
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[0-3][0-7]{2}|.)|''|\"\"", re.DOTALL)
-_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
+from ssql.compiler.treereader import string_value
+from ssql.compiler.windowclauses import WindowClauseBuilder
 
 
-def string_value(literal: str) -> str:
-    """The value of a Spark string literal."""
-    if literal[0] in "rR":
-        return literal[2:-1]
-    quote, body = literal[0], literal[1:-1]
-
-    def unescape(found: re.Match[str]) -> str:
-        what = found.group(1)
-        if what is None:  # a doubled quote: one, if it is the kind that encloses the literal
-            return quote if found.group()[0] == quote else found.group()
-        if what[0] == "u" and len(what) == 5:
-            return chr(int(what[1:], 16))
-        if len(what) == 3:
-            return chr(int(what, 8))
-        if what in "%_":
-            return found.group()  # for LIKE, both characters stay
-        return _ESCAPED.get(what, what)
-
-    return _ESCAPE.sub(unescape, body)
-
-
-class TreeBuilder:
-    def __init__(self, text: str, base: int) -> None:
-        self.text = text
-        self.base = base
-
-    # -------------------------------------------------------------- helpers
-
-    def span(self, node: Tree[Token] | Token) -> Span:
-        if isinstance(node, Token):
-            start, end = node.start_pos or 0, node.end_pos or 0
-        else:
-            start, end = node.meta.start_pos, node.meta.end_pos
-        return Span(self.base + start, self.base + end)
-
-    @staticmethod
-    def trees(tree: Tree[Token], *rules: str) -> Iterator[Tree[Token]]:
-        return (c for c in tree.children if isinstance(c, Tree) and c.data in rules)
-
-    @classmethod
-    def tree(cls, tree: Tree[Token], *rules: str) -> Tree[Token] | None:
-        return next(cls.trees(tree, *rules), None)
-
-    @classmethod
-    def the(cls, tree: Tree[Token], *rules: str) -> Tree[Token]:
-        """The child that the grammar guarantees."""
-        found = cls.tree(tree, *rules)
-        assert found is not None, (tree.data, rules)
-        return found
-
-    @staticmethod
-    def token(tree: Tree[Token], *types: str) -> Token | None:
-        return next((c for c in tree.children if isinstance(c, Token) and c.type in types), None)
-
-    def name(self, tree: Tree[Token]) -> ast.Name:
-        token = tree.children[0]
-        text = str(token)
-        if text.startswith("`"):
-            text = text[1:-1].replace("``", "`")
-        return ast.Name(text=text, span=self.span(tree))
-
-    def own_name(self, tree: Tree[Token]) -> ast.Name:
-        return self.name(self.the(tree, "name"))
-
-    def names(self, tree: Tree[Token]) -> tuple[ast.Name, ...]:
-        return tuple(self.name(t) for t in self.trees(tree, "name"))
-
-    def scalar(self, tree: Tree[Token]) -> ast.Scalar:
-        span = self.span(tree)
-        return ast.Scalar(text=self.text[tree.meta.start_pos : tree.meta.end_pos], span=span)
-
-    def string(self, tree: Tree[Token] | Token) -> ast.String:
-        token = tree if isinstance(tree, Token) else tree.children[0]
-        return ast.String(value=string_value(str(token)), span=self.span(tree))
-
+class TreeBuilder(WindowClauseBuilder):
     # -------------------------------------------------------------- statements
 
     def statement(self, tree: Tree[Token]) -> ast.Statement:
@@ -100,69 +24,45 @@ class TreeBuilder:
         build: Callable[[Tree[Token]], ast.Statement] = getattr(self, str(inner.data))
         return build(inner)
 
-    def _created(self, tree: Tree[Token]) -> tuple[ast.Name, bool, bool]:
-        return (
-            self.own_name(tree),
-            self.tree(tree, "or_replace") is not None,
-            self.tree(tree, "if_not_exists") is not None,
-        )
+    def _created(self, tree: Tree[Token]) -> dict[str, Any]:
+        """What all CREATE statements have."""
+        return {
+            "name": self.own_name(tree),
+            "replace": self.tree(tree, "or_replace") is not None,
+            "if_not_exists": self.tree(tree, "if_not_exists") is not None,
+            "span": self.span(tree),
+        }
+
+    def _stored(self, tree: Tree[Token]) -> dict[str, Any]:
+        return {
+            **self._created(tree),
+            "columns": self._columns(tree),
+            "options": self._options(tree),
+        }
 
     def create_stream(self, tree: Tree[Token]) -> ast.CreateStream:
-        name, replace, if_not_exists = self._created(tree)
         return ast.CreateStream(
-            name=name,
-            replace=replace,
-            if_not_exists=if_not_exists,
-            columns=self._columns(tree),
+            **self._stored(tree),
             watermarks=tuple(self.watermark(t) for t in self.trees(tree, "watermark")),
             sequences=tuple(self.own_name(t) for t in self.trees(tree, "sequence")),
-            options=self._options(tree),
-            span=self.span(tree),
         )
 
     def create_table(self, tree: Tree[Token]) -> ast.CreateTable:
-        name, replace, if_not_exists = self._created(tree)
-        return ast.CreateTable(
-            name=name,
-            replace=replace,
-            if_not_exists=if_not_exists,
-            columns=self._columns(tree),
-            options=self._options(tree),
-            span=self.span(tree),
-        )
+        return ast.CreateTable(**self._stored(tree))
 
     def create_sink(self, tree: Tree[Token]) -> ast.CreateSink:
-        name, replace, if_not_exists = self._created(tree)
-        return ast.CreateSink(
-            name=name,
-            replace=replace,
-            if_not_exists=if_not_exists,
-            columns=self._columns(tree),
-            options=self._options(tree),
-            span=self.span(tree),
-        )
+        return ast.CreateSink(**self._stored(tree))
 
     def create_view(self, tree: Tree[Token]) -> ast.CreateView:
-        name, replace, if_not_exists = self._created(tree)
-        return ast.CreateView(
-            name=name,
-            replace=replace,
-            if_not_exists=if_not_exists,
-            query=self.query(self.the(tree, "query")),
-            span=self.span(tree),
-        )
+        return ast.CreateView(**self._created(tree), query=self.query(self.the(tree, "query")))
 
     def create_function(self, tree: Tree[Token]) -> ast.CreateFunction:
-        name, replace, if_not_exists = self._created(tree)
         return ast.CreateFunction(
-            name=name,
-            replace=replace,
-            if_not_exists=if_not_exists,
+            **self._created(tree),
             parameters=tuple(self.column(t) for t in self.trees(tree, "parameter")),
             returns=self.scalar(self.the(tree, "type")),
             language=self.names(tree)[-1],
             target=self.string(self.the(tree, "string")),
-            span=self.span(tree),
         )
 
     def _columns(self, tree: Tree[Token]) -> tuple[ast.Column, ...]:
@@ -232,26 +132,13 @@ class TreeBuilder:
         if tree.data == "string":
             return self.string(tree).value
         if tree.data == "number":
-            return self._decimal(tree)
+            return self.decimal(tree)
         word = self._words(tree)
         return {"true": True, "false": False}.get(word.lower(), word)
 
     @staticmethod
     def _words(tree: Tree[Token]) -> str:
         return "".join(str(tree.children[0]).split())
-
-    def _decimal(self, tree: Tree[Token]) -> Decimal:
-        sign, number = self.token(tree, "SIGN", "MINUS", "PLUS"), self.token(tree, "NUMBER")
-        digits = str(number).rstrip("LSYDFBlsydfb")
-        value = Decimal(digits)
-        if abs(value.adjusted()) > 30:  # such a number, written out, would fill the memory
-            raise fail(
-                codes.INEXACT_LENGTH,
-                f"the number {digits} is out of bounds",
-                self.span(tree),
-                helps=["write a number of at most 30 digits"],
-            )
-        return -value if sign == "-" else value
 
     def drop(self, tree: Tree[Token]) -> ast.Drop:
         return ast.Drop(
@@ -351,13 +238,13 @@ class TreeBuilder:
             order_by=self._clauses(tree, "order_by"),
             limit=self._row_count(limit) if limit else None,
             limit_span=self.span(limit) if limit else None,
-            within=self._length(self.the(within, "length")) if within else None,
+            within=self.length(self.the(within, "length")) if within else None,
             head=self.span(head),
             span=self.span(tree),
         )
 
     def _row_count(self, tree: Tree[Token]) -> int:
-        number = self._decimal(tree)
+        number = self.decimal(tree)
         if number != int(number):
             raise fail(
                 codes.SYNTAX,
@@ -451,83 +338,7 @@ class TreeBuilder:
             stream=self.own_name(tree),
             cut=strings[0],
             block=strings[1] if len(strings) > 1 else None,
-            chunks=self._decimal(chunks) if chunks else None,
+            chunks=self.decimal(chunks) if chunks else None,
             chunks_span=self.span(chunks) if chunks else None,
-            span=self.span(tree),
-        )
-
-    # -------------------------------------------------------------- window clauses
-
-    def window(self, tree: Tree[Token]) -> ast.WindowClause:
-        items: list[ast.WindowItem] = []
-        previous: Tree[Token] | Token | None = None
-        for child in tree.children:
-            if isinstance(child, Tree):
-                if child.data == "more":
-                    items[-1:] = [self._further_partition(child, items, previous)]
-                else:
-                    items.append(self._window_item(child))
-            previous = child
-        return ast.WindowClause(items=tuple(items), span=self.span(tree))
-
-    def _further_partition(
-        self, tree: Tree[Token], items: list[ast.WindowItem], previous: Tree[Token] | Token | None
-    ) -> ast.PartitionItem:
-        last = items[-1] if items else None
-        if not isinstance(last, ast.PartitionItem) or not isinstance(previous, Token):
-            word = self.text[tree.meta.start_pos : tree.meta.end_pos]
-            raise fail(
-                codes.SYNTAX,
-                f"{word} is not an item of a window clause",
-                self.span(tree),
-                helps=["the items are RANGE, SLIDE, WA, PA, RATTR, SATTR and ORIGIN"],
-            )
-        column = self._column_name(self.the(tree, "column_name"))
-        return ast.PartitionItem(columns=(*last.columns, column), span=last.span.to(column.span))
-
-    def _window_item(self, tree: Tree[Token]) -> ast.WindowItem:
-        span = self.span(tree)
-        match str(tree.data):
-            case "range":
-                length = self.tree(tree, "length")
-                kind = (
-                    ast.RangeKind.ALL
-                    if length is None
-                    else ast.RangeKind.TUMBLING
-                    if self.token(tree, "TUMBLING")
-                    else ast.RangeKind.LENGTH
-                )
-                return ast.RangeItem(
-                    kind=kind, length=self._length(length) if length else None, span=span
-                )
-            case "slide":
-                return ast.SlideItem(length=self._length(self.the(tree, "length")), span=span)
-            case "pattr":
-                column = self._column_name(self.the(tree, "column_name"))
-                return ast.PartitionItem(columns=(column,), span=span)
-            case "origin":
-                return ast.OriginItem(text=self.string(self.the(tree, "string")), span=span)
-            case rule:
-                keyword = {"wattr": "WA", "rattr": "RATTR", "sattr": "SATTR"}[rule]
-                attribute = self._attribute(self.the(tree, "row_number", "rank", "column_name"))
-                return ast.AttributeItem(keyword=keyword, attribute=attribute, span=span)
-
-    def _attribute(self, tree: Tree[Token]) -> ast.Attribute:
-        if tree.data == "row_number":
-            return ast.RowNumber(span=self.span(tree))
-        if tree.data == "rank":
-            column = self._column_name(self.the(tree, "column_name"))
-            return ast.Rank(column=column, span=self.span(tree))
-        return self._column_name(tree)
-
-    def _column_name(self, tree: Tree[Token]) -> ast.ColumnName:
-        return ast.ColumnName(parts=self.names(tree), span=self.span(tree))
-
-    def _length(self, tree: Tree[Token]) -> ast.Length:
-        unit = self.token(tree, "NAME")
-        return ast.Length(
-            number=self._decimal(tree),
-            unit=str(unit) if unit else "",
-            unit_span=self.span(unit or tree),
             span=self.span(tree),
         )
