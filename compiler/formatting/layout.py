@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from lark import Token, Tree
@@ -19,6 +20,7 @@ class Layout:
     def __init__(self, tokens: list[FormatToken], comments: list[Comment], base: int) -> None:
         self.tokens = tokens
         self.comments = [c.span.start - base for c in comments]
+        self.starts = [t.start for t in tokens]
         self.breaks: dict[int, int] = {}
 
     def statement(self, tree: Tree[Token]) -> None:
@@ -44,9 +46,11 @@ class Layout:
         return next(c for c in tree.children if isinstance(c, Tree) and c.data in rules)
 
     def _fits(self, start: int, end: int, indent: int) -> bool:
-        if any(start <= c < end for c in self.comments):
+        if bisect_left(self.comments, start) < bisect_left(self.comments, end):
             return False
-        inside = [t for t in self.tokens if start <= t.start < end]
+        inside = self.tokens[bisect_left(self.starts, start) : bisect_left(self.starts, end)]
+        if sum(len(t.text) for t in inside) > WIDTH:
+            return False
         return len(STEP) * indent + len(flat(inside)) <= WIDTH
 
     def _create(self, tree: Tree[Token], indent: int) -> None:
