@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
 from cases import CASES
@@ -16,6 +18,7 @@ from ssql.compiler.pipeline import compile_source
 from ssql.compiler.render import as_record, render
 from ssql.compiler.source import Source
 
+Result = TypeVar("Result")
 MUTANTS = 20_000
 PARTS = 10
 LIMIT_SECONDS = 1.0  # of processor time: the machine may have other things to do
@@ -44,17 +47,29 @@ def _corpus() -> list[str]:
     return queries
 
 
-def _timed(what: str, start: float) -> None:
-    took = time.process_time() - start
-    assert took < LIMIT_SECONDS, f"{what} took {took:.2f} s"
+def within_limit(what: str, work: Callable[[], Result]) -> Result:
+    """The work's result, in time. A slow moment of the machine is not held against it: what
+    takes too long is done twice more, and the best time counts."""
+    best = float("inf")
+    for _ in range(3):
+        start = time.process_time()
+        result = work()
+        best = min(best, time.process_time() - start)
+        if best < LIMIT_SECONDS:
+            return result
+    raise AssertionError(f"{what} took {best:.2f} s")
+
+
+def formatted(text: str) -> str | None:
+    found = Diagnostics()
+    file = parse(Source("fuzz.ssql", text), found)
+    return None if found.has_errors else format_file(file)
 
 
 def survive(text: str) -> None:
     """Compile, show and format a text, right or wrong."""
     source = Source("fuzz.ssql", text)
-    start = time.process_time()
-    compiled, diagnostics = compile_source(source)
-    _timed("compile", start)
+    compiled, diagnostics = within_limit("compile", lambda: compile_source(source))
     assert (compiled is None) == diagnostics.has_errors
     if compiled is not None:
         compile(compiled, "fuzz.py", "exec")
@@ -63,16 +78,9 @@ def survive(text: str) -> None:
         assert diagnostic.message
         assert render(source, diagnostic)
         assert as_record(source, diagnostic)
-    start = time.process_time()
-    found = Diagnostics()
-    file = parse(source, found)
-    if not found.has_errors:
-        once = format_file(file)
-        _timed("fmt", start)
-        again = Diagnostics()
-        twice = format_file(parse(Source("fuzz.ssql", once), again))
-        assert not again.has_errors
-        assert once == twice
+    once = within_limit("fmt", lambda: formatted(text))
+    if once is not None:
+        assert formatted(once) == once
 
 
 @pytest.mark.parametrize("part", range(PARTS))
