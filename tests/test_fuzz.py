@@ -66,7 +66,7 @@ def formatted(text: str) -> str | None:
     return None if found.has_errors else format_file(file)
 
 
-def survive(text: str) -> None:
+def check_survives(text: str) -> None:
     """Compile, show and format a text, right or wrong."""
     source = Source("fuzz.ssql", text)
     compiled, diagnostics = within_limit("compile", lambda: compile_source(source))
@@ -87,7 +87,7 @@ def survive(text: str) -> None:
 def test_mutants(part: int) -> None:
     for text in mutants(_corpus(), MUTANTS // PARTS, seed=part):
         try:
-            survive(text)
+            check_survives(text)
         except BaseException as error:
             error.add_note(f"the text was:\n{text}")
             raise
@@ -95,4 +95,4 @@ def test_mutants(part: int) -> None:
 
 @pytest.mark.parametrize(("name", "text"), [pytest.param(n, t, id=n) for n, t in extremes()])
 def test_extremes(name: str, text: str) -> None:
-    survive(STREAM + text)
+    check_survives(STREAM + text)
