@@ -8,6 +8,13 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run, so that a change is judged by what it changes;
+# `HYPOTHESIS_PROFILE=explore pytest` looks for new ones.
+settings.register_profile("repeatable", derandomize=True)
+settings.register_profile("explore", max_examples=1_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
