@@ -38,7 +38,6 @@ from ssql.planner.windows import (
 )
 
 BOUNDS = ("window_start", "window_end")
-_ALIAS = "«alias»"  # the relation of a SELECT alias inside of HAVING; no user can write it
 
 
 class Grouping:
@@ -349,8 +348,12 @@ class Grouping:
     def _having(self, items: list[Item], window: Window | None) -> Scalar | None:
         if self.select.having is None:
             return None
+        # SELECT aliases stand in HAVING as columns of a relation that the query does not have.
+        select_list = "select"
+        while self.scalars.scope.has_relation(select_list):
+            select_list += "_"
         aliases = {
-            i.name.casefold(): Field(name=i.name, type="?", relation=_ALIAS)
+            i.name.casefold(): Field(name=i.name, type="?", relation=select_list)
             for i in items
             if i.chosen and not self.scalars.scope.has_column(i.name)
         }
@@ -361,7 +364,7 @@ class Grouping:
         trees = {i.name: i.bound.tree for i in items if i.chosen}
 
         def expand(node: exp.Expression) -> exp.Expression:
-            if isinstance(node, exp.Column) and node.table == _ALIAS:
+            if isinstance(node, exp.Column) and node.table == select_list:
                 tree = trees[node.name].copy()
                 stands_alone = isinstance(tree, exp.Column | exp.Anonymous | exp.Literal)
                 return tree if stands_alone else exp.Paren(this=tree)

@@ -8,6 +8,8 @@
 # query_4: plan native, because GROUP BY on the stream's time: each instant closes by
 #   itself.
 # query_5: plan stateless, because it keeps no state: every row is handled on its own.
+# query_6: plan wid, because RANGE = SLIDE, so each row is in one window and panes save
+#   nothing.
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -106,6 +108,22 @@ def query_5(packets: DataFrame) -> DataFrame:
     )
 
 
+def query_6(packets: DataFrame) -> DataFrame:
+    # [RANGE 1 minute] GROUP BY `select`.srcIP
+    grouped = packets.groupBy(F.window("ts", "1 minute"), "srcIP")
+    # count(*)
+    aggregated = grouped.agg(F.expr("count(*)").alias("n"))
+    # HAVING n > 1 AND `select`.srcIP <> 'x'
+    having = aggregated.where("n > 1 AND srcIP <> 'x'")
+    # SELECT `select`.srcIP, count(*) AS n [RANGE 1 minute]
+    return having.selectExpr(
+        "window.start AS window_start",
+        "window.end AS window_end",
+        "srcIP",
+        "n",
+    )
+
+
 def main() -> None:
     spark = (
         SparkSession.builder.appName("expressions")
@@ -118,6 +136,7 @@ def main() -> None:
     query_3(packets).writeStream.format("console").option("truncate", False).start()
     query_4(packets).writeStream.format("console").option("truncate", False).start()
     query_5(packets).writeStream.format("console").option("truncate", False).start()
+    query_6(packets).writeStream.format("console").option("truncate", False).start()
     spark.streams.awaitAnyTermination()
 
 
