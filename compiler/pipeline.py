@@ -12,6 +12,7 @@ from ssql.compiler.parser import ParsedFile, parse
 from ssql.compiler.source import Source, Span
 from ssql.planner.catalog import Catalog
 from ssql.planner.choose import Choice, Unsupported, choose
+from ssql.planner.job import Job
 from ssql.planner.logical import Program
 
 
@@ -33,8 +34,14 @@ def check(source: Source) -> Checked:
     return Checked(file, catalog, program, diagnostics)
 
 
-def compile_source(source: Source) -> tuple[str | None, Diagnostics]:
+def compile_source(source: Source, plan: str | None = None) -> tuple[str | None, Diagnostics]:
     """The PySpark text; None if something is wrong, which the diagnostics then say."""
+    job, found = compile_job(source, plan)
+    return (job.code if job else None), found
+
+
+def compile_job(source: Source, plan: str | None = None) -> tuple[Job | None, Diagnostics]:
+    """What there is to run. `plan` is for all queries that do not ask for one themselves."""
     checked = check(source)
     found = checked.diagnostics
     if found.has_errors:
@@ -47,7 +54,7 @@ def compile_source(source: Source) -> tuple[str | None, Diagnostics]:
             )
         )
         return None, found
-    choices = _choices(checked.program, found)
+    choices = _choices(checked.program, found, plan)
     if choices is None:
         return None, found
     try:
@@ -57,10 +64,10 @@ def compile_source(source: Source) -> tuple[str | None, Diagnostics]:
         return None, found
 
 
-def _choices(program: Program, found: Diagnostics) -> tuple[Choice, ...] | None:
+def _choices(program: Program, found: Diagnostics, plan: str | None) -> tuple[Choice, ...] | None:
     choices: list[Choice] = []
     for query in program.queries:
-        choice = choose(query)
+        choice = choose(query, plan)
         if isinstance(choice, Unsupported):
             message = f"{choice.what} is not compiled yet"
             found.add(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 
 from sqlglot import exp
 
+from ssql.planner.aggregates.calls import recipe_for
+from ssql.planner.durations import spell
 from ssql.planner.logical import (
     Aggregate,
+    AggregateCall,
     Distinct,
     Epochs,
     Join,
@@ -16,8 +20,23 @@ from ssql.planner.logical import (
     Query,
     walk,
 )
+from ssql.planner.progress import shifts
+from ssql.planner.scalar import to_sql
 from ssql.planner.span import Span
 from ssql.planner.windows import LookupJoin, TimeWindow
+
+# Spark makes one projection per window that a row is in, and takes them all into one plan.
+MOST_WINDOWS_PER_ROW = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class AggregatePlan:
+    """How one aggregate of a query runs: `wid`, `paned`, or `native` for one without a window."""
+
+    node: Aggregate
+    plan: str
+    reason: str
+    pane_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +46,10 @@ class Choice:
     query: Query
     plan: str
     reason: str
+    aggregates: tuple[AggregatePlan, ...] = ()
+
+    def plan_of(self, node: Aggregate) -> AggregatePlan:
+        return next(a for a in self.aggregates if a.node is node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,39 +61,93 @@ class Unsupported:
     help: str
 
 
-# Their value depends on the order of rows, which Spark's own versions take from arrival.
-_ORDERED = frozenset(
-    {"first", "first_value", "last", "last_value", "collect_list", "array_agg", "any_value"}
-)
-
-
-def choose(query: Query) -> Choice | Unsupported:
+def choose(query: Query, forced: str | None = None) -> Choice | Unsupported:
+    """`forced` is a plan for all queries of a file; a hint in the query counts more."""
     if missing := _missing(query.plan):
         return missing
     if query.output.late_sink is not None:
         return Unsupported("LATE INTO", query.statement_span, "drop it for now")
     aggregates = [n for n in walk(query.plan) if isinstance(n, Aggregate)]
+    plans: list[AggregatePlan] = []
+    for node in aggregates:
+        plan = _aggregate_plan(node, query.forced_plan or forced)
+        if isinstance(plan, Unsupported):
+            return plan
+        plans.append(plan)
     if not query.plan.is_streaming:
-        return Choice(query, "batch", "it reads stored tables only, so it runs once")
+        return Choice(query, "batch", "it reads stored tables only, so it runs once", tuple(plans))
     if not aggregates:
         return Choice(query, "stateless", "it keeps no state: every row is handled on its own")
-    if query.forced_plan not in (None, "wid"):
+    names = " over ".join(dict.fromkeys(p.plan for p in plans))
+    reasons = "; ".join(dict.fromkeys(p.reason for p in plans))
+    return Choice(query, names, reasons, tuple(plans))
+
+
+# ------------------------------------------------------------------ aggregates
+
+
+def _aggregate_plan(node: Aggregate, forced: str | None) -> AggregatePlan | Unsupported:
+    if not isinstance(node.window, TimeWindow):
+        reason = "GROUP BY on the stream's time: each instant closes by itself"
+        return AggregatePlan(node, "native", reason if node.is_streaming else "there is no window")
+    if forced not in (None, "wid", "paned"):
+        return Unsupported(f"the plan {forced} for this query", node.span, "ask for wid or paned")
+    window, pane_us = node.window, pane_of(node)
+    panes = window.range_us // pane_us
+    unmergeable = [c for c in node.calls if not _mergeable(c, node)]
+    if forced == "paned" and unmergeable:
         return Unsupported(
-            f"the plan {query.forced_plan} for this query",
-            query.span,
-            "drop the hint, or ask for wid",
+            f"{unmergeable[0].scalar.sql} with panes",
+            unmergeable[0].scalar.span,
+            "nobody knows how to merge it from panes: ask for the plan wid",
         )
-    if aggregates[0].window is None:
-        return Choice(
-            query, "native", "GROUP BY on the stream's time: each instant closes by itself"
+    if -(-window.range_us // window.slide_us) > MOST_WINDOWS_PER_ROW:
+        return Unsupported(
+            f"a row in more than {MOST_WINDOWS_PER_ROW:,} windows",
+            window.span,
+            "choose a longer SLIDE or a shorter RANGE",
         )
-    return Choice(
-        query, "wid", "RANGE = SLIDE, so each row is in one window and panes save nothing"
+    if forced is not None:
+        return AggregatePlan(node, forced, "it was asked for", pane_us)
+    if window.range_us <= window.slide_us:
+        what = "=" if window.is_tumbling else "<"
+        reason = f"RANGE {what} SLIDE, so each row is in one window and panes save nothing"
+        return AggregatePlan(node, "wid", reason, pane_us)
+    if unmergeable:
+        reason = f"{unmergeable[0].scalar.sql} cannot be merged from panes"
+        return AggregatePlan(node, "wid", reason, pane_us)
+    copies = -(-window.range_us // window.slide_us)
+    reason = (
+        f"a row is in up to {copies} windows: it is aggregated once, in one of {panes} panes of"
+        f" {spell(pane_us)} a window, and windows are made of panes"
     )
+    return AggregatePlan(node, "paned", reason, pane_us)
+
+
+def pane_of(node: Aggregate) -> int:
+    """The longest pane that all windows of an aggregate are made of."""
+    assert isinstance(node.window, TimeWindow)
+    return gcd(node.window.slide_us, *(w.range_us for w in windows_of(node)))
+
+
+def windows_of(node: Aggregate) -> list[TimeWindow]:
+    """The windows of an aggregate's calls, the longest first."""
+    windows = [w for w in (node.window, *(c.window for c in node.calls)) if w is not None]
+    assert all(isinstance(w, TimeWindow) for w in windows)
+    by_range = {w.range_us: w for w in reversed(windows) if isinstance(w, TimeWindow)}
+    return [by_range[r] for r in sorted(by_range, reverse=True)]
+
+
+def _mergeable(call: AggregateCall, node: Aggregate) -> bool:
+    recipe = recipe_for(call, node, to_sql)
+    return recipe is not None and recipe.mergeable
+
+
+# ------------------------------------------------------------------ what has no plan yet
 
 
 def _missing(plan: Plan) -> Unsupported | None:
-    help = "this version compiles projections, filters, look-ups and tumbling windows"
+    help = "this version compiles projections, filters, look-ups and windows in time"
     for node in walk(plan):
         what = None
         match node:
@@ -83,30 +160,42 @@ def _missing(plan: Plan) -> Unsupported | None:
             case Distinct() if node.is_streaming:
                 what = "DISTINCT over a stream"
             case Aggregate():
-                what = _missing_aggregate(node)
+                if missing := _missing_aggregate(node, help):
+                    return missing
         if what:
             return Unsupported(what, node.span, help)
     return None
 
 
-def _missing_aggregate(node: Aggregate) -> str | None:
-    if not node.is_streaming:
-        return None if node.window is None else "a window over stored data"
-    if any(isinstance(n, Aggregate) for n in walk(node.input)):
-        return "an aggregate over an aggregate"
-    if node.window is not None:
-        if not isinstance(node.window, TimeWindow) or not node.window.is_tumbling:
-            return "a window that does not tumble"
-        if any(c.window != node.window for c in node.calls):
-            return "several RANGEs in one query"
+def _missing_aggregate(node: Aggregate, help: str) -> Unsupported | None:
+    if node.window is not None and not isinstance(node.window, TimeWindow):
+        return Unsupported("a window by rows, or without a RANGE", node.window.span, help)
+    if node.is_streaming and isinstance(node.window, TimeWindow) and node.window.attribute.column:
+        relation, name = node.window.attribute.column
+        if len(shifts(node.input, name, relation)) > 1:
+            return Unsupported(
+                f"a window by {name} over results of different windows",
+                node.window.span,
+                "say WA window_end, or aggregate them one by one",
+            )
     for call in node.calls:
-        if call.function in _ORDERED or call.function == "heavy_hitters":
-            return f"the aggregate {call.function} over a stream"
-        for distinct in call.scalar.tree.find_all(exp.Distinct):
-            if (
-                call.function != "count"
-                or len(distinct.expressions) != 1
-                or call.scalar.tree.find(exp.Filter)
-            ):
-                return f"DISTINCT in {call.function} over a stream"
+        if not (node.is_streaming or node.window or call.function == "heavy_hitters"):
+            continue  # stored data: Spark's own aggregates, whatever they are
+        if recipe_for(call, node, to_sql) is None:
+            distinct = call.scalar.tree.find(exp.Distinct)
+            what = f"{'DISTINCT in ' if distinct else ''}{call.function} over a stream"
+            return Unsupported(what, call.scalar.span, "use another aggregate")
+        inner = call.scalar.tree.find(exp.Anonymous)
+        for argument in inner.expressions[1:] if inner else ():
+            if call.function in _CONSTANT_SECOND and argument.find(exp.Column):
+                return Unsupported(
+                    f"{call.function} of a share that differs by row",
+                    call.scalar.span,
+                    "write a number",
+                )
     return None
+
+
+_CONSTANT_SECOND = frozenset(
+    {"percentile", "approx_percentile", "percentile_approx", "heavy_hitters"}
+)

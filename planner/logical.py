@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from ssql.planner.catalog import Column, Function, OptionValue, Sink, Stream, Table
-from ssql.planner.scalar import Named, Scalar
+from ssql.planner.scalar import UNKNOWN_TYPE, Named, Scalar
 from ssql.planner.span import NOWHERE, Span
 from ssql.planner.windows import JoinWindow, LandmarkWindow, Window
 
@@ -236,6 +236,7 @@ class AggregateCall:
     function: str  # Spark's name of it, in lower case
     scalar: Scalar  # the whole call
     window: Window | None
+    argument_type: str = UNKNOWN_TYPE  # of its first argument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

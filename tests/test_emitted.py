@@ -191,7 +191,8 @@ def test_as_a_stream(spark: Any, tmp_path: Path) -> None:
     job = tmp_path / "job.py"
     job.write_text(emitted)
     module = load(job)
-    counts = module.query_1(module.read_packets(spark)).writeStream.format("memory")
+    packets = module.accept_packets(module.read_packets(spark))
+    counts = module.query_1(packets).writeStream.format("memory")
     query = counts.queryName("counts").trigger(availableNow=True).start()
     assert query.awaitTermination(120)
     found = {(r.window_start, r.srcIP): r["count(*)"] for r in spark.table("counts").collect()}

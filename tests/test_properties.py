@@ -157,7 +157,10 @@ def test_hostile_text_stays_data(text: str) -> None:
     assert emitted is not None, list(diagnostics)
     tree = python_ast.parse(emitted)
     nodes = list(python_ast.walk(tree))
-    assert {n.module for n in nodes if isinstance(n, python_ast.ImportFrom)} == {"pyspark.sql"}
+    assert {n.module for n in nodes if isinstance(n, python_ast.ImportFrom)} == {
+        "pyspark.sql",
+        "pyspark.sql.streaming",
+    }
     assert [n.names[0].name for n in nodes if isinstance(n, python_ast.Import)] == ["os"]
     attributes = {n.attr for n in nodes if isinstance(n, python_ast.Attribute)}
     assert "system" not in attributes

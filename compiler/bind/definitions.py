@@ -13,6 +13,7 @@ from ssql.compiler.bind.select import bind_query
 from ssql.compiler.diagnostics import did_you_mean, fail
 from ssql.compiler.dialect import read_type
 from ssql.compiler.spark_functions import kinds
+from ssql.planner import datagen
 from ssql.planner.catalog import (
     Column,
     Connection,
@@ -64,12 +65,15 @@ def _entry(node: ast.Definition, context: Context) -> Entry:
                 span=span,
             )
             _check_fixed_columns(node, stream)
+            _check_datagen(node, stream)
             return stream
         case ast.CreateTable():
             columns = _columns(node.columns, f"the table {name}", node)
-            return Table(
+            table = Table(
                 name=name, columns=columns, connection=_connection(node, "table"), span=span
             )
+            _check_datagen(node, table)
+            return table
         case ast.CreateSink():
             columns = _columns(node.columns, f"the sink {name}", node)
             return Sink(name=name, columns=columns, connection=_connection(node, "sink"), span=span)
@@ -304,6 +308,29 @@ def _check_fixed_columns(node: ast.CreateStream, stream: Stream) -> None:
                 written.span,
                 helps=[f"it has {shown}"],
             )
+
+
+def _check_datagen(node: ast.CreateStream | ast.CreateTable, entry: Stream | Table) -> None:
+    if entry.connection is None or entry.connection.connector != "datagen":
+        return
+    options = {o.key.casefold(): o for o in node.options or ()}
+    for key, option in options.items():
+        if key not in datagen.OPTIONS and key != "connector" and not key.startswith("stats."):
+            raise fail(
+                codes.BAD_OPTION,
+                f"datagen has no option {option.key}",
+                option.key_span,
+                helps=did_you_mean(option.key, list(datagen.OPTIONS), "options of datagen"),
+            )
+    try:
+        datagen.generator(entry.connection)
+    except datagen.BadOption as error:
+        raise fail(
+            codes.BAD_OPTION,
+            str(error),
+            options[error.key].value_span,
+            helps=["as in WITH (connector = 'datagen', rows = 10000, rate = 100, keys = 20)"],
+        ) from None
 
 
 def _function(node: ast.CreateFunction) -> Function:

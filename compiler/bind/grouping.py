@@ -27,7 +27,7 @@ from ssql.planner.logical import (
     Plan,
     walk,
 )
-from ssql.planner.scalar import Named, Scalar, column
+from ssql.planner.scalar import UNKNOWN_TYPE, Named, Scalar, column
 from ssql.planner.windows import (
     LandmarkWindow,
     RowOrder,
@@ -340,10 +340,19 @@ class Grouping:
                 function=call_name(inner) or "",
                 scalar=scalar,
                 window=window,
+                argument_type=self._argument_type(inner),
             )
         )
         self._call_names[node.copy(), window] = self.calls[-1].name
         return self.calls[-1].name
+
+    def _argument_type(self, call: exp.Anonymous) -> str:
+        argument = call.expressions[0] if call.expressions else None
+        if isinstance(argument, exp.Distinct):
+            argument = argument.expressions[0]
+        if argument is None or isinstance(argument, exp.Star):
+            return UNKNOWN_TYPE
+        return self.scalars.type_of(argument)
 
     def _having(self, items: list[Item], window: Window | None) -> Scalar | None:
         if self.select.having is None:

@@ -13,10 +13,11 @@ from ssql.planner.scalar import Named, Scalar, column, to_sql
 
 def sql_of(scalar: Scalar, schema: Schema) -> str:
     """The expression over a DataFrame of this schema; qualified only where it must be."""
-    return to_sql(_unqualified(scalar.tree, schema))
+    return to_sql(unqualified(scalar.tree, schema))
 
 
-def _unqualified(tree: exp.Expression, schema: Schema) -> exp.Expression:
+def unqualified(tree: exp.Expression, schema: Schema) -> exp.Expression:
+    """The expression with bare column names, where only one relation is in sight."""
     if len({f.relation for f in schema}) > 1:
         return tree
 

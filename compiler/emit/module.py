@@ -1,4 +1,4 @@
-"""A whole program to the text of one Python module."""
+"""A whole program to the text of one Python module, and to the job that runs it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,36 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from ssql import __version__
-from ssql.compiler.emit.connections import kafka_value, read_calls, value_literal, write_calls
+from ssql.compiler.emit.connections import (
+    accept_steps,
+    plausible,
+    read_calls,
+    value_literal,
+    watermark_delay,
+    write_calls,
+)
 from ssql.compiler.emit.python import Call, Names, chain, comment, literal
 from ssql.compiler.emit.queries import Frames, QueryEmitter
 from ssql.compiler.source import Source
-from ssql.planner.catalog import Function, Stream, Table
+from ssql.planner.catalog import Function, Sink, Stream, Table
 from ssql.planner.choose import Choice
-from ssql.planner.logical import OneRow, Program, StreamScan, TableScan, walk
+from ssql.planner.datagen import generator
+from ssql.planner.explain import outline_query
+from ssql.planner.job import Job, JobFunction, JobQuery, JobSink, JobSource
+from ssql.planner.logical import Aggregate, OneRow, Program, StreamScan, TableScan, walk
+from ssql.planner.scalar import column, to_sql
 
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^'\n]*'|#[^\n]*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A stream or table, and the names of what reads it."""
+
+    entry: Stream | Table
+    frame: str
+    reader: str
+    acceptor: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,37 +47,40 @@ class _QueryFunction:
     frames: tuple[str, ...]  # what it reads, by Python name
     body: tuple[str, ...]
     needs_session: bool
+    writer: str | None  # None: the results go to the console
+
+    @property
+    def sink(self) -> Sink | None:
+        return self.choice.query.output.sink
 
 
-def emit(source: Source, program: Program, choices: tuple[Choice, ...]) -> str:
+def emit(source: Source, program: Program, choices: tuple[Choice, ...]) -> Job:
     names = Names()
     udfs = {f: names.make(f"udf_{f.name}") for f in program.functions}
-    entries = _entries(choices)
-    frames = {e: names.make(e.name) for e in entries}
-    readers = {e: names.make(f"read_{frames[e]}") for e in entries}
+    readings = _readings(choices, names)
+    frames = {r.entry: r.frame for r in readings}
     queries = [_query(source, c, frames, names) for c in choices]
     blocks = [
-        *(_reader(e, readers[e]) for e in entries),
-        *(_query_function(q) for q in queries),
-        _main(source, program, {readers[e]: frames[e] for e in entries}, queries, udfs),
+        *(block for r in readings for block in _reading(r)),
+        *(block for q in queries for block in _query_functions(q)),
+        _main(source, program, readings, queries, udfs),
     ]
     text = "\n\n\n".join("\n".join(b) for b in blocks)
     head = "\n".join([*_header(source, queries), "", *_imports(text, udfs)])
-    return f'{head}\n\n\n{text}\n\n\nif __name__ == "__main__":\n    main()\n'
+    return Job(
+        name=PurePath(source.name).stem,
+        code=f'{head}\n\n\n{text}\n\n\nif __name__ == "__main__":\n    main()\n',
+        sources=tuple(map(_job_source, readings)),
+        queries=tuple(_job_queries(queries)),
+        functions=tuple(
+            JobFunction(name=f.name, attribute=name, module=f.module, returns=f.returns)
+            for f, name in udfs.items()
+        ),
+        settings=program.settings,
+    )
 
 
-def _entries(choices: tuple[Choice, ...]) -> list[Stream | Table]:
-    """The streams and tables that are read, in the order of the source."""
-    found = {e for choice in choices for e in _read_by(choice)}
-    return sorted(found, key=lambda e: e.span)
-
-
-def _read_by(choice: Choice) -> Iterator[Stream | Table]:
-    for node in walk(choice.query.plan):
-        if isinstance(node, StreamScan):
-            yield node.stream
-        elif isinstance(node, TableScan):
-            yield node.table
+# ------------------------------------------------------------------ head and imports
 
 
 def _header(source: Source, queries: list[_QueryFunction]) -> Iterator[str]:
@@ -69,9 +93,8 @@ def _header(source: Source, queries: list[_QueryFunction]) -> Iterator[str]:
 
 
 def _imports(text: str, udfs: dict[Function, str]) -> Iterator[str]:
-    code = _STRING.sub(
-        '""', text
-    )  # what stands inside of literals and comments is no use of a name
+    # What stands inside of literals and comments is no use of a name.
+    code = _STRING.sub('""', text)
     if "os.environ[" in code:
         yield "import os"
         yield ""
@@ -80,28 +103,96 @@ def _imports(text: str, udfs: dict[Function, str]) -> Iterator[str]:
     yield "from pyspark.sql import DataFrame, SparkSession"
     if re.search(r"\bF\.", code):
         yield "from pyspark.sql import functions as F"
+    if "DataStreamWriter" in code:
+        yield "from pyspark.sql.streaming import DataStreamWriter"
 
 
-def _reader(entry: Stream | Table, name: str) -> list[str]:
-    kind = "STREAM" if isinstance(entry, Stream) else "TABLE"
-    reader, calls = read_calls(entry)
-    return [
-        f"def {name}(spark: SparkSession) -> DataFrame:",
-        *comment(f"CREATE {kind} {entry.name}", "    "),
-        *chain("return ", reader, calls),
+# ------------------------------------------------------------------ sources
+
+
+def _readings(choices: tuple[Choice, ...], names: Names) -> list[_Reading]:
+    """The streams and tables that are read, in the order of the source."""
+    found = sorted({e for choice in choices for e in _read_by(choice)}, key=lambda e: e.span)
+    readings = []
+    for entry in found:
+        frame = names.make(entry.name)
+        reader = names.make(f"read_{frame}")
+        accepts = isinstance(entry, Stream) and accept_steps(entry)
+        acceptor = names.make(f"accept_{frame}") if accepts else None
+        readings.append(_Reading(entry, frame, reader, acceptor))
+    return readings
+
+
+def _read_by(choice: Choice) -> Iterator[Stream | Table]:
+    for node in walk(choice.query.plan):
+        if isinstance(node, StreamScan):
+            yield node.stream
+        elif isinstance(node, TableScan):
+            yield node.table
+
+
+def _reading(reading: _Reading) -> Iterator[list[str]]:
+    """A function that reads an entry, and for streams one that takes what counts of it."""
+    entry, frame = reading.entry, reading.frame
+    head, calls = read_calls(entry)
+    yield [
+        f"def {reading.reader}(spark: SparkSession) -> DataFrame:",
+        *comment(
+            f"CREATE {'STREAM' if isinstance(entry, Stream) else 'TABLE'} {entry.name}", "    "
+        ),
+        *chain("return ", head, calls),
     ]
+    if reading.acceptor is not None:
+        assert isinstance(entry, Stream)
+        lines = [f"def {reading.acceptor}({frame}: DataFrame) -> DataFrame:"]
+        steps = accept_steps(entry)
+        for at, (clause, call) in enumerate(steps):
+            last = at == len(steps) - 1
+            lines += comment(clause, "    ")
+            lines += chain("return " if last else "timed = ", "timed" if at else frame, [call])
+        yield lines
+
+
+def _job_source(reading: _Reading) -> JobSource:
+    entry = reading.entry
+    connection = entry.connection
+    assert connection is not None
+    watermark = entry.watermark if isinstance(entry, Stream) else None
+    made = generator(connection) if connection.connector == "datagen" else None
+    endless = connection.connector in ("rate", "socket") or (made is not None and made.is_endless)
+    return JobSource(
+        name=entry.name,
+        frame=reading.frame,
+        reader=reading.reader,
+        acceptor=reading.acceptor,
+        is_stream=isinstance(entry, Stream),
+        connection=connection,
+        columns=tuple((c.name, c.type) for c in entry.columns),
+        time=to_sql(column(watermark.column)) if watermark else None,
+        delay=watermark_delay(watermark) if watermark else None,
+        plausible=plausible(watermark.column) if watermark else None,
+        rows=made.rows if made else None,
+        is_endless=endless and isinstance(entry, Stream),
+        span=entry.span,
+    )
+
+
+# ------------------------------------------------------------------ queries
 
 
 def _query(source: Source, choice: Choice, frames: Frames, names: Names) -> _QueryFunction:
     plan, sink = choice.query.plan, choice.query.output.sink
     read = set(_read_by(choice))
     used = {entry: frame for entry, frame in frames.items() if entry in read}
+    name = names.make(sink.name if sink else f"query_{choice.query.number}")
+    writes = sink and sink.connection and sink.connection.connector != "console"
     return _QueryFunction(
-        name=names.make(sink.name if sink else f"query_{choice.query.number}"),
+        name=name,
         choice=choice,
         frames=tuple(used.values()),
-        body=tuple(QueryEmitter(source, used).body(plan)),
+        body=tuple(QueryEmitter(source, choice, used).body()),
         needs_session=any(isinstance(n, OneRow) for n in walk(plan)),
+        writer=names.make(f"write_{name}") if writes else None,
     )
 
 
@@ -109,7 +200,7 @@ def _arguments(query: _QueryFunction) -> list[str]:
     return [*(["spark"] if query.needs_session else []), *query.frames]
 
 
-def _query_function(query: _QueryFunction) -> list[str]:
+def _query_functions(query: _QueryFunction) -> Iterator[list[str]]:
     parameters = [
         f"{a}: {'SparkSession' if a == 'spark' else 'DataFrame'}" for a in _arguments(query)
     ]
@@ -118,13 +209,56 @@ def _query_function(query: _QueryFunction) -> list[str]:
         signature = "\n".join(
             [f"def {query.name}(", *(f"    {p}," for p in parameters), ") -> DataFrame:"]
         )
-    return [signature, *query.body]
+    yield [signature, *query.body]
+    if query.writer is not None and query.sink is not None:
+        streaming = query.choice.query.plan.is_streaming
+        result = "DataStreamWriter" if streaming else "None"
+        rows = query.name
+        yield [
+            f"def {query.writer}({rows}: DataFrame) -> {result}:",
+            *comment(f"INSERT INTO {query.sink.name}", "    "),
+            *chain(
+                "return " if streaming else "",
+                rows,
+                write_calls(query.sink, query.name, streaming=streaming),
+            ),
+        ]
+
+
+def _job_queries(queries: list[_QueryFunction]) -> Iterator[JobQuery]:
+    selects = 0
+    for query in queries:
+        plan, sink = query.choice.query.plan, query.sink
+        selects += sink is None
+        yield JobQuery(
+            number=query.choice.query.number,
+            select=selects if sink is None else None,
+            function=query.name,
+            frames=query.frames,
+            needs_session=query.needs_session,
+            is_streaming=plan.is_streaming,
+            keeps_state=plan.is_streaming and any(isinstance(n, Aggregate) for n in walk(plan)),
+            plan=query.choice.plan,
+            reason=query.choice.reason,
+            outline=tuple(outline_query(query.choice.query, verbose=True).lines()),
+            sink=_job_sink(query) if sink else None,
+            span=query.choice.query.statement_span,
+        )
+
+
+def _job_sink(query: _QueryFunction) -> JobSink:
+    sink = query.sink
+    assert sink is not None and sink.connection is not None
+    return JobSink(name=sink.name, connection=sink.connection, writer=query.writer, span=sink.span)
+
+
+# ------------------------------------------------------------------ main
 
 
 def _main(
     source: Source,
     program: Program,
-    frames: dict[str, str],  # by the name of the function that reads them
+    readings: list[_Reading],
     queries: list[_QueryFunction],
     udfs: dict[Function, str],
 ) -> list[str]:
@@ -139,20 +273,36 @@ def _main(
     for function, name in udfs.items():
         register = (literal(function.name), name, literal(function.returns))
         lines += chain("", "spark.udf", [Call("register", register)])
-    lines += [f"    {frame} = {reader}(spark)" for reader, frame in frames.items()]
-    streaming = False
+    for reading in readings:
+        read = f"{reading.reader}(spark)"
+        accepted = f"{reading.acceptor}({read})" if reading.acceptor else read
+        lines.append(f"    {reading.frame} = {accepted}")
     for query in queries:
         lines += _start(query)
-        streaming |= query.choice.query.plan.is_streaming
-    if streaming:
+    if any(q.choice.query.plan.is_streaming for q in queries):
         lines.append("    spark.streams.awaitAnyTermination()")
     return lines
 
 
 def _start(query: _QueryFunction) -> list[str]:
-    sink = query.choice.query.output.sink
-    streaming = query.choice.query.plan.is_streaming
-    head = f"{query.name}({', '.join(_arguments(query))})"
-    return chain(
-        "", head, [*kafka_value(sink), *write_calls(sink, query.name, streaming=streaming)]
+    result = f"{query.name}({', '.join(_arguments(query))})"
+    if not query.choice.query.plan.is_streaming:
+        if query.writer is not None:
+            return [f"    {query.writer}({result})"]
+        return chain("", result, [Call("show", ("truncate=False",))])
+    if query.writer is None:
+        return chain("", result, write_calls(query.sink, query.name, streaming=True, start=True))
+    checkpoint = Call(
+        "option", (literal("checkpointLocation"), literal(f"checkpoints/{query.name}"))
+    )
+    calls = [checkpoint, Call("start")] if _needs_checkpoint(query.sink) else [Call("start")]
+    return chain("", f"{query.writer}({result})", calls)
+
+
+def _needs_checkpoint(sink: Sink | None) -> bool:
+    connection = sink.connection if sink else None
+    assert connection is not None
+    return (
+        connection.connector in ("file", "kafka")
+        and connection.option("checkpointlocation") is None
     )

@@ -107,6 +107,21 @@ def _call_lines(start: str, arguments: tuple[str, ...], indent: str) -> list[str
     return [flat] if len(flat) <= WIDTH or not arguments else _exploded(start, arguments, indent)
 
 
+_ALIASED = re.compile(r"\)\.alias\((?=\"\w+\"\)\Z)")
+
+
 def _exploded(start: str, arguments: tuple[str, ...], indent: str) -> list[str]:
     inner = indent + INDENT
-    return [f"{start}(", *(f"{inner}{a}," for a in arguments), f"{indent})"]
+    lines = [line for a in arguments for line in _argument_lines(a, inner)]
+    return [f"{start}(", *lines, f"{indent})"]
+
+
+def _argument_lines(argument: str, indent: str) -> list[str]:
+    """One argument and its comma; a call with one literal is opened if it is too long."""
+    aliased = _ALIASED.search(argument)
+    opening = aliased.end() - 1 if aliased else argument.find("(")
+    fits = len(indent) + len(argument) < WIDTH
+    if fits or not argument.startswith("F.") or not argument.endswith(")"):
+        return [f"{indent}{argument},"]
+    call, inner = argument[: opening + 1], argument[opening + 1 : -1]
+    return [f"{indent}{call}", f"{indent}{INDENT}{inner}", f"{indent}),"]

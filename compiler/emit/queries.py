@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sqlglot import exp
-
+from ssql.compiler.emit.aggregates import EVENT_TIME, AggregateSteps
 from ssql.compiler.emit.columns import item_sql, sql_of
 from ssql.compiler.emit.python import Call, Names, chain, comment, literal
 from ssql.compiler.source import Source, Span
 from ssql.planner.catalog import Stream, Table
-from ssql.planner.durations import spell
+from ssql.planner.choose import Choice
 from ssql.planner.logical import (
     Aggregate,
     Alias,
@@ -25,9 +24,9 @@ from ssql.planner.logical import (
     StreamScan,
     TableScan,
     Union,
+    walk,
 )
-from ssql.planner.scalar import Named, Scalar, column, to_sql
-from ssql.planner.windows import TimeWindow
+from ssql.planner.scalar import Named, to_sql
 
 Frames = dict[Stream | Table, str]
 
@@ -45,14 +44,15 @@ class _Step:
 class QueryEmitter:
     """Emits one query; `frames` are the Python names of the streams and tables it reads."""
 
-    def __init__(self, source: Source, frames: Frames) -> None:
+    def __init__(self, source: Source, choice: Choice, frames: Frames) -> None:
         self.source = source
+        self.choice = choice
         self.frames = frames
         self.names = Names(frames.values())
         self.steps: list[_Step] = []
 
-    def body(self, plan: Plan) -> list[str]:
-        result = self._plan(plan)
+    def body(self) -> list[str]:
+        result = self._plan(self.choice.query.plan)
         lines: list[str] = []
         for at, step in enumerate(self.steps):
             last = at == len(self.steps) - 1 and step.variable == result
@@ -83,7 +83,8 @@ class QueryEmitter:
 
     # -------------------------------------------------------------- nodes
 
-    def _plan(self, plan: Plan) -> str:
+    def _plan(self, plan: Plan, *, timed: bool = False) -> str:
+        """`timed`: the rows are results of windows, and bring the event time of these along."""
         match plan:
             case StreamScan():
                 return self.frames[plan.stream]
@@ -94,20 +95,20 @@ class QueryEmitter:
                     "SELECT without FROM: one row", "one_row", "spark", Call("range", ("1",))
                 )
             case Alias():
-                return self._renamed(self._plan(plan.input), plan.name)
+                return self._renamed(self._plan(plan.input, timed=timed), plan.name)
             case Filter():
-                return self._filter(plan)
+                return self._filter(plan, timed=timed)
             case Project(input=Aggregate() | Filter(input=Aggregate(), clause="HAVING")):
-                return self._aggregated(plan)
+                return self._aggregated(plan, timed=timed)
             case Project():
-                return self._project(plan)
+                return self._project(plan, timed=timed)
             case Union():
-                frame, *others = (self._plan(m) for m in plan.members)
+                frame, *others = (self._plan(m, timed=timed) for m in plan.members)
                 for other in others:
                     frame = self._step("UNION ALL", "united", frame, Call("union", (other,)))
                 return frame
             case Join():
-                return self._join(plan)
+                return self._join(plan, timed=timed)
             case Distinct():
                 return self._step(
                     "SELECT DISTINCT", "distinct", self._plan(plan.input), Call("distinct")
@@ -120,21 +121,23 @@ class QueryEmitter:
             case _:
                 raise AssertionError(f"{type(plan).__name__} was not refused by choose")
 
-    def _filter(self, plan: Filter) -> str:
-        head = self._plan(plan.input)
+    def _filter(self, plan: Filter, *, timed: bool) -> str:
+        head = self._plan(plan.input, timed=timed)
         condition = literal(sql_of(plan.condition, plan.input.schema))
         clause = f"{plan.clause} {self._text(plan.condition.span)}"
         return self._step(clause, "filtered", head, Call("where", (condition,)))
 
-    def _project(self, plan: Project) -> str:
+    def _project(self, plan: Project, *, timed: bool) -> str:
         schema = [f for f in plan.input.schema if not f.hidden]
-        head = self._plan(plan.input)
+        head = self._plan(plan.input, timed=timed)
         same = [(i.name, i.scalar.column) for i in plan.items]
         if same == [(f.name, (f.relation, f.name)) for f in schema]:
             return head  # SELECT *
-        columns = tuple(literal(item_sql(i, plan.input.schema)) for i in plan.items)
+        columns = [literal(item_sql(i, plan.input.schema)) for i in plan.items]
+        if timed:
+            columns.append(literal(EVENT_TIME))
         return self._step(
-            self._select_list(plan.items), "selected", head, Call("selectExpr", columns)
+            self._select_list(plan.items), "selected", head, Call("selectExpr", tuple(columns))
         )
 
     def _select_list(self, items: tuple[Named, ...]) -> str:
@@ -142,11 +145,11 @@ class QueryEmitter:
         listed = ", ".join(w for w in written if w.upper() != "SELECT")
         return f"SELECT {listed}" if listed else "the columns under the sink's names"
 
-    def _join(self, plan: Join) -> str:
+    def _join(self, plan: Join, *, timed: bool) -> str:
         first, *others = plan.sides
-        joined = self._aliased(first.input)
+        joined = self._aliased(first.input, timed=timed and first.input.is_streaming)
         for side in others:
-            frame = self._aliased(side.input)
+            frame = self._aliased(side.input, timed=timed and side.input.is_streaming)
             if side.on is None:
                 clause = f"FROM …, {self._text(side.input.span)}"
                 call = Call("crossJoin", (frame,))
@@ -157,8 +160,8 @@ class QueryEmitter:
             joined = self._step(clause, "joined", joined, call)
         return joined
 
-    def _aliased(self, plan: Plan) -> str:
-        frame = self._plan(plan)
+    def _aliased(self, plan: Plan, *, timed: bool) -> str:
+        frame = self._plan(plan, timed=timed)
         relation = plan.schema[0].relation
         return f"{frame}.alias({literal(relation)})" if relation else frame
 
@@ -178,92 +181,23 @@ class QueryEmitter:
 
     # -------------------------------------------------------------- aggregates
 
-    def _aggregated(self, project: Project) -> str:
+    def _aggregated(self, project: Project, *, timed: bool) -> str:
         having = project.input if isinstance(project.input, Filter) else None
         plan = having.input if having else project.input
         assert isinstance(plan, Aggregate)
-        head = self._plan(plan.input)
-        bounds = _WindowBounds(plan)
-        groups = [bounds.group_by(plan.window)] if isinstance(plan.window, TimeWindow) else []
-        groups += [self._key(k, plan) for k in plan.keys]
-        calls = tuple(
-            f"F.expr({literal(self._call_sql(c.scalar, plan))}).alias({literal(c.name)})"
-            for c in plan.calls
-        )
-        if groups:
-            head = self._step(
-                self._group_clause(plan), "grouped", head, Call("groupBy", tuple(groups))
-            )
-        # Spark wants an aggregate even where the query has none.
-        aggregates = Call("agg", calls or (f'F.expr("count(*)").alias({literal(bounds.spare)})',))
-        clause = ", ".join(self._text(c.scalar.span) for c in plan.calls) or "each group once"
-        result = self._step(clause, "aggregated", head, aggregates)
+        steps = AggregateSteps(plan, self.choice.plan_of(plan), self._step, self._text)
+        result = steps.emit(self._plan(plan.input, timed=_is_windowed(plan.input)))
         if having:
-            condition = literal(to_sql(bounds.replaced(having.condition.tree)))
+            condition = literal(to_sql(steps.over_result(having.condition.tree)))
             clause = f"HAVING {self._text(having.condition.span)}"
             result = self._step(clause, "having", result, Call("where", (condition,)))
-        columns = tuple(literal(bounds.item(i)) for i in project.items)
+        columns = [literal(steps.shown(i)) for i in project.items]
+        if timed:
+            columns.append(literal(steps.event_time()))
         clause = self._select_list(project.items)
-        return self._step(clause, "selected", result, Call("selectExpr", columns))
-
-    def _group_clause(self, plan: Aggregate) -> str:
-        words = [self._text(plan.window.span)] if plan.window else []
-        if plan.keys:
-            words.append(f"GROUP BY {', '.join(self._text(k.scalar.span) for k in plan.keys)}")
-        return " ".join(words) or "aggregates over all rows"
-
-    @staticmethod
-    def _key(key: Named, plan: Aggregate) -> str:
-        sql = sql_of(key.scalar, plan.input.schema)
-        if sql == to_sql(column(key.name)):
-            return literal(sql)
-        return f"F.expr({literal(sql)}).alias({literal(key.name)})"
-
-    @staticmethod
-    def _call_sql(scalar: Scalar, plan: Aggregate) -> str:
-        """Spark refuses DISTINCT aggregates on streams; the size of a set is the same."""
-        tree = scalar.tree
-        distinct = tree.find(exp.Distinct)
-        if distinct is not None and plan.input.is_streaming:
-            values = exp.Anonymous(this="collect_set", expressions=[distinct.expressions[0].copy()])
-            size = exp.Anonymous(this="size", expressions=[values])
-            tree = exp.cast(size, "BIGINT", dialect="spark")
-        return sql_of(Scalar(tree=tree, type=scalar.type), plan.input.schema)
+        return self._step(clause, "selected", result, Call("selectExpr", tuple(columns)))
 
 
-class _WindowBounds:
-    """Spark gives a window as one struct; the SELECT list takes it apart."""
-
-    def __init__(self, plan: Aggregate) -> None:
-        taken = {k.name.casefold() for k in plan.keys} | {c.name.casefold() for c in plan.calls}
-        self.schema = plan.input.schema
-        self.name = "window"
-        while self.name in taken:
-            self.name += "_"
-        self.spare = "rows"
-        while self.spare in taken:
-            self.spare += "_"
-
-    def group_by(self, window: TimeWindow) -> str:
-        time = sql_of(window.attribute, self.schema)
-        arguments = [literal(time), literal(spell(window.range_us))]
-        if offset := window.origin_us % window.slide_us:
-            arguments.append(f"startTime={literal(spell(offset))}")
-        alias = "" if self.name == "window" else f".alias({literal(self.name)})"
-        return f"F.window({', '.join(arguments)}){alias}"
-
-    def replaced(self, tree: exp.Expression) -> exp.Expression:
-        fields = {"window_start": "start", "window_end": "end"}
-
-        def taken_apart(node: exp.Expression) -> exp.Expression:
-            if isinstance(node, exp.Column) and not node.table and node.name in fields:
-                return exp.Dot.build(
-                    [column(self.name), exp.to_identifier(fields[node.name], quoted=False)]
-                )
-            return node
-
-        return tree.transform(taken_apart)
-
-    def item(self, item: Named) -> str:
-        sql, name = to_sql(self.replaced(item.scalar.tree)), to_sql(column(item.name))
-        return sql if sql == name else f"{sql} AS {name}"
+def _is_windowed(plan: Plan) -> bool:
+    """Do the rows of a stream come from an aggregate, whose event time Spark must be told of?"""
+    return plan.is_streaming and any(isinstance(n, Aggregate) for n in walk(plan))

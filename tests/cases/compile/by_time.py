@@ -15,18 +15,27 @@ def read_main1(spark: SparkSession) -> DataFrame:
             "srcIP STRING, srcPort INT, destIP STRING, destPort INT, len INT, ts TIMESTAMP",
         )
         .load("data/main1")
-        .where("ts IS NOT NULL")
-        .withWatermark("ts", "1 minute")
     )
+
+
+def accept_main1(main1: DataFrame) -> DataFrame:
+    # rows without a time, or with an absurd one, are left out
+    timed = main1.where("ts BETWEEN '1900-01-01' AND '2200-01-01'")
+    # WATERMARK FOR ts AS ts - INTERVAL 1 minute
+    return timed.withWatermark("ts", "1 minute")
 
 
 def query_1(main1: DataFrame) -> DataFrame:
     # WHERE srcIP = '202.101.0.0' OR srcIP = '202.101.0.1'
     filtered = main1.where("srcIP = '202.101.0.0' OR srcIP = '202.101.0.1'")
     # GROUP BY srcIP, ts
-    grouped = filtered.groupBy("srcIP", "ts")
+    grouped = filtered.groupBy(
+        F.window("ts", "1 microsecond").alias("instant"),
+        "srcIP",
+        "ts",
+    )
     # count(*)
-    aggregated = grouped.agg(F.expr("count(*)").alias("count(*)"))
+    aggregated = grouped.agg(F.expr("count(*) AS `count(*)`"))
     # SELECT srcIP, ts, count(*)
     return aggregated.selectExpr("srcIP", "ts", "`count(*)`")
 
@@ -37,7 +46,7 @@ def main() -> None:
         .config("spark.sql.session.timeZone", "UTC")
         .getOrCreate()
     )
-    main1 = read_main1(spark)
+    main1 = accept_main1(read_main1(spark))
     query_1(main1).writeStream.format("console").option("truncate", False).start()
     spark.streams.awaitAnyTermination()
 

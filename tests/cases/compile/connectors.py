@@ -11,6 +11,7 @@ import os
 from matching.text import similar as udf_similar
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming import DataStreamWriter
 
 
 def read_orders(spark: SparkSession) -> DataFrame:
@@ -25,9 +26,14 @@ def read_orders(spark: SparkSession) -> DataFrame:
             "from_json(CAST(value AS STRING), 'id BIGINT, item STRING, price DECIMAL(10, 2), ts TIMESTAMP') AS row",
         )
         .select("row.*")
-        .where("ts IS NOT NULL")
-        .withWatermark("ts", "500 milliseconds")
     )
+
+
+def accept_orders(orders: DataFrame) -> DataFrame:
+    # rows without a time, or with an absurd one, are left out
+    timed = orders.where("ts BETWEEN '1900-01-01' AND '2200-01-01'")
+    # WATERMARK FOR ts AS ts - INTERVAL 500 milliseconds
+    return timed.withWatermark("ts", "500 milliseconds")
 
 
 def read_ticks(spark: SparkSession) -> DataFrame:
@@ -37,9 +43,14 @@ def read_ticks(spark: SparkSession) -> DataFrame:
         .option("rowsPerSecond", 10)
         .load()
         .selectExpr("timestamp AS `timestamp`", "value AS value")
-        .where("`timestamp` IS NOT NULL")
-        .withWatermark("`timestamp`", "0 seconds")
     )
+
+
+def accept_ticks(ticks: DataFrame) -> DataFrame:
+    # rows without a time, or with an absurd one, are left out
+    timed = ticks.where("`timestamp` BETWEEN '1900-01-01' AND '2200-01-01'")
+    # WATERMARK FOR timestamp AS timestamp
+    return timed.withWatermark("`timestamp`", "0 seconds")
 
 
 def read_lines(spark: SparkSession) -> DataFrame:
@@ -54,6 +65,11 @@ def read_lines(spark: SparkSession) -> DataFrame:
     )
 
 
+def accept_lines(lines: DataFrame) -> DataFrame:
+    # lines that cannot be read are left out
+    return lines.dropna("all")
+
+
 def loud(orders: DataFrame) -> DataFrame:
     # WHERE price > 99.5
     filtered = orders.where("price > 99.5")
@@ -61,16 +77,35 @@ def loud(orders: DataFrame) -> DataFrame:
     return filtered.selectExpr("item", "price")
 
 
+def write_loud(loud: DataFrame) -> DataStreamWriter:
+    # INSERT INTO loud
+    return (
+        loud.selectExpr("CAST(item AS STRING) AS key", "to_json(struct(*)) AS value")
+        .writeStream.format("kafka")
+        .option("topic", "loud")
+        .option("kafka.bootstrap.servers", os.environ["BROKERS"])
+    )
+
+
 def kept(orders: DataFrame) -> DataFrame:
     # SELECT item, similar(item, 'book')
     return orders.selectExpr("item", "similar(item, 'book') AS score")
+
+
+def write_kept(kept: DataFrame) -> DataStreamWriter:
+    # INSERT INTO kept
+    return (
+        kept.writeStream.format("json")
+        .option("checkpointLocation", "out/checkpoint")
+        .option("path", "out/kept")
+    )
 
 
 def seen(ticks: DataFrame) -> DataFrame:
     # [RANGE 10 seconds]
     grouped = ticks.groupBy(F.window("`timestamp`", "10 seconds"))
     # count(*)
-    aggregated = grouped.agg(F.expr("count(*)").alias("n"))
+    aggregated = grouped.agg(F.expr("count(*) AS n"))
     # SELECT count(*) AS n [RANGE 10 seconds]
     return aggregated.selectExpr(
         "window.start AS window_start",
@@ -79,9 +114,19 @@ def seen(ticks: DataFrame) -> DataFrame:
     )
 
 
+def write_seen(seen: DataFrame) -> DataStreamWriter:
+    # INSERT INTO seen
+    return seen.writeStream.format("memory").queryName("seen")
+
+
 def nothing(lines: DataFrame) -> DataFrame:
     # SELECT a, b
     return lines.selectExpr("a AS x", "b AS y")
+
+
+def write_nothing(nothing: DataFrame) -> DataStreamWriter:
+    # INSERT INTO nothing
+    return nothing.writeStream.format("noop")
 
 
 def main() -> None:
@@ -92,27 +137,13 @@ def main() -> None:
         .getOrCreate()
     )
     spark.udf.register("similar", udf_similar, "DOUBLE")
-    orders = read_orders(spark)
-    ticks = read_ticks(spark)
-    lines = read_lines(spark)
-    (
-        loud(orders)
-        .selectExpr("CAST(item AS STRING) AS key", "to_json(struct(*)) AS value")
-        .writeStream.format("kafka")
-        .option("topic", "loud")
-        .option("kafka.bootstrap.servers", os.environ["BROKERS"])
-        .option("checkpointLocation", "checkpoints/loud")
-        .start()
-    )
-    (
-        kept(orders)
-        .writeStream.format("json")
-        .option("checkpointLocation", "out/checkpoint")
-        .option("path", "out/kept")
-        .start()
-    )
-    seen(ticks).writeStream.format("memory").queryName("seen").start()
-    nothing(lines).writeStream.format("noop").start()
+    orders = accept_orders(read_orders(spark))
+    ticks = accept_ticks(read_ticks(spark))
+    lines = accept_lines(read_lines(spark))
+    write_loud(loud(orders)).option("checkpointLocation", "checkpoints/loud").start()
+    write_kept(kept(orders)).start()
+    write_seen(seen(ticks)).start()
+    write_nothing(nothing(lines)).start()
     spark.streams.awaitAnyTermination()
 
 

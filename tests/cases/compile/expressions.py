@@ -23,9 +23,14 @@ def read_packets(spark: SparkSession) -> DataFrame:
             "srcIP STRING, len INT, `if` INT, arr ARRAY<INT>, txt STRING, flag BOOLEAN, id INT, ts TIMESTAMP",
         )
         .load("data/packets")
-        .where("ts IS NOT NULL")
-        .withWatermark("ts", "0 seconds")
     )
+
+
+def accept_packets(packets: DataFrame) -> DataFrame:
+    # rows without a time, or with an absurd one, are left out
+    timed = packets.where("ts BETWEEN '1900-01-01' AND '2200-01-01'")
+    # WATERMARK FOR ts AS ts
+    return timed.withWatermark("ts", "0 seconds")
 
 
 def query_1(packets: DataFrame) -> DataFrame:
@@ -54,9 +59,9 @@ def query_2(packets: DataFrame) -> DataFrame:
     grouped = packets.groupBy(F.window("ts", "1 minute"))
     # max(len), min(len), count(*)
     aggregated = grouped.agg(
-        F.expr("max(len)").alias("max_len"),
-        F.expr("min(len)").alias("min_len"),
-        F.expr("count(*)").alias("n"),
+        F.expr("max(len) AS max_len"),
+        F.expr("min(len) AS min_len"),
+        F.expr("count(*) AS n"),
     )
     # HAVING spread * 2 > 1 AND n - spread > 0
     having = aggregated.where(
@@ -75,7 +80,7 @@ def query_3(packets: DataFrame) -> DataFrame:
     # [RANGE 1 minute] GROUP BY srcIP
     grouped = packets.groupBy(F.window("ts", "1 minute"), "srcIP")
     # count(*)
-    aggregated = grouped.agg(F.expr("count(*)").alias("n"))
+    aggregated = grouped.agg(F.expr("count(*) AS n"))
     # SELECT window_start, date_format(window_end, 'HH:mm') AS t, srcIP, count(*) AS n
     #   [RANGE 1 minute]
     return aggregated.selectExpr(
@@ -88,9 +93,13 @@ def query_3(packets: DataFrame) -> DataFrame:
 
 def query_4(packets: DataFrame) -> DataFrame:
     # GROUP BY len, ts
-    grouped = packets.groupBy(F.expr("len").alias("count"), "ts")
+    grouped = packets.groupBy(
+        F.window("ts", "1 microsecond").alias("instant"),
+        F.expr("len AS count"),
+        "ts",
+    )
     # each group once
-    aggregated = grouped.agg(F.expr("count(*)").alias("rows"))
+    aggregated = grouped.agg(F.expr("count(*) AS `rows`"))
     # SELECT len AS `count`
     return aggregated.selectExpr("count")
 
@@ -112,7 +121,7 @@ def query_6(packets: DataFrame) -> DataFrame:
     # [RANGE 1 minute] GROUP BY `select`.srcIP
     grouped = packets.groupBy(F.window("ts", "1 minute"), "srcIP")
     # count(*)
-    aggregated = grouped.agg(F.expr("count(*)").alias("n"))
+    aggregated = grouped.agg(F.expr("count(*) AS n"))
     # HAVING n > 1 AND `select`.srcIP <> 'x'
     having = aggregated.where("n > 1 AND srcIP <> 'x'")
     # SELECT `select`.srcIP, count(*) AS n [RANGE 1 minute]
@@ -130,7 +139,7 @@ def main() -> None:
         .config("spark.sql.session.timeZone", "UTC")
         .getOrCreate()
     )
-    packets = read_packets(spark)
+    packets = accept_packets(read_packets(spark))
     query_1(packets).writeStream.format("console").option("truncate", False).start()
     query_2(packets).writeStream.format("console").option("truncate", False).start()
     query_3(packets).writeStream.format("console").option("truncate", False).start()

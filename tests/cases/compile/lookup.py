@@ -16,9 +16,14 @@ def read_a(spark: SparkSession) -> DataFrame:
         spark.readStream.format("json")
         .schema("srcIP STRING, len INT, ts TIMESTAMP")
         .load("data/a")
-        .where("ts IS NOT NULL")
-        .withWatermark("ts", "0 seconds")
     )
+
+
+def accept_a(a: DataFrame) -> DataFrame:
+    # rows without a time, or with an absurd one, are left out
+    timed = a.where("ts BETWEEN '1900-01-01' AND '2200-01-01'")
+    # WATERMARK FOR ts AS ts
+    return timed.withWatermark("ts", "0 seconds")
 
 
 def read_b(spark: SparkSession) -> DataFrame:
@@ -27,9 +32,14 @@ def read_b(spark: SparkSession) -> DataFrame:
         spark.readStream.format("json")
         .schema("srcIP STRING, len INT, ts TIMESTAMP")
         .load("data/b")
-        .where("ts IS NOT NULL")
-        .withWatermark("ts", "0 seconds")
     )
+
+
+def accept_b(b: DataFrame) -> DataFrame:
+    # rows without a time, or with an absurd one, are left out
+    timed = b.where("ts BETWEEN '1900-01-01' AND '2200-01-01'")
+    # WATERMARK FOR ts AS ts
+    return timed.withWatermark("ts", "0 seconds")
 
 
 def read_hosts(spark: SparkSession) -> DataFrame:
@@ -38,6 +48,7 @@ def read_hosts(spark: SparkSession) -> DataFrame:
         spark.read.format("csv")
         .schema("ip STRING, host_id STRING")
         .option("header", True)
+        .option("enforceSchema", False)
         .load("data/hosts.csv")
     )
 
@@ -68,7 +79,7 @@ def query_3(a: DataFrame, hosts: DataFrame) -> DataFrame:
     # [RANGE 1 minute] GROUP BY host_id
     grouped = named.groupBy(F.window("ts", "1 minute"), "host_id")
     # count(*)
-    aggregated = grouped.agg(F.expr("count(*)").alias("n"))
+    aggregated = grouped.agg(F.expr("count(*) AS n"))
     # SELECT host_id, count(*) AS n [RANGE 1 minute]
     return aggregated.selectExpr(
         "window.start AS window_start",
@@ -97,8 +108,8 @@ def main() -> None:
         .config("spark.sql.session.timeZone", "UTC")
         .getOrCreate()
     )
-    a = read_a(spark)
-    b = read_b(spark)
+    a = accept_a(read_a(spark))
+    b = accept_b(read_b(spark))
     hosts = read_hosts(spark)
     query_1(a, hosts).writeStream.format("console").option("truncate", False).start()
     query_2(a, b, hosts).writeStream.format("console").option("truncate", False).start()

@@ -14,13 +14,14 @@ from pyspark.sql import functions as F
 
 def read_packets(spark: SparkSession) -> DataFrame:
     # CREATE STREAM packets
-    return (
-        spark.readStream.format("json")
-        .schema("a STRING, ts TIMESTAMP")
-        .load("one")
-        .where("ts IS NOT NULL")
-        .withWatermark("ts", "0 seconds")
-    )
+    return spark.readStream.format("json").schema("a STRING, ts TIMESTAMP").load("one")
+
+
+def accept_packets(packets: DataFrame) -> DataFrame:
+    # rows without a time, or with an absurd one, are left out
+    timed = packets.where("ts BETWEEN '1900-01-01' AND '2200-01-01'")
+    # WATERMARK FOR ts AS ts
+    return timed.withWatermark("ts", "0 seconds")
 
 
 def read_t(spark: SparkSession) -> DataFrame:
@@ -31,6 +32,11 @@ def read_t(spark: SparkSession) -> DataFrame:
 def read_packets_2(spark: SparkSession) -> DataFrame:
     # CREATE STREAM packets
     return spark.readStream.format("json").schema("b INT, ts TIMESTAMP").load("two")
+
+
+def accept_packets_2(packets_2: DataFrame) -> DataFrame:
+    # lines that cannot be read are left out
+    return packets_2.dropna("all")
 
 
 def read_packets_3(packets: DataFrame) -> DataFrame:
@@ -48,7 +54,7 @@ def query_2(packets: DataFrame, t: DataFrame) -> DataFrame:
     # [RANGE 1 minute, WA packets.ts]
     grouped = joined.groupBy(F.window("packets.ts", "1 minute"))
     # count(*)
-    aggregated = grouped.agg(F.expr("count(*)").alias("n"))
+    aggregated = grouped.agg(F.expr("count(*) AS n"))
     # SELECT count(*) AS n [RANGE 1 minute, WA packets.ts]
     return aggregated.selectExpr(
         "window.start AS window_start",
@@ -70,9 +76,9 @@ def main() -> None:
     )
     spark.udf.register("f1", udf_f1, "STRING")
     spark.udf.register("f2", udf_f2, "STRING")
-    packets = read_packets(spark)
+    packets = accept_packets(read_packets(spark))
     t = read_t(spark)
-    packets_2 = read_packets_2(spark)
+    packets_2 = accept_packets_2(read_packets_2(spark))
     (
         read_packets_3(packets)
         .writeStream.format("console")

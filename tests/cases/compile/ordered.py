@@ -32,7 +32,7 @@ def query_2(h: DataFrame) -> DataFrame:
     # GROUP BY ip
     grouped = h.groupBy("ip")
     # count(*)
-    aggregated = grouped.agg(F.expr("count(*)").alias("count(*)"))
+    aggregated = grouped.agg(F.expr("count(*) AS `count(*)`"))
     # SELECT ip, count(*)
     selected = aggregated.selectExpr("ip", "`count(*)`")
     # ORDER BY count(*) DESC NULLS LAST, h.ip

@@ -24,6 +24,7 @@ def read_hosts(spark: SparkSession) -> DataFrame:
         spark.read.format("csv")
         .schema("ip STRING, host_id STRING")
         .option("header", True)
+        .option("enforceSchema", False)
         .load("data/hosts.csv")
     )
 
@@ -37,11 +38,11 @@ def query_1(packet_table: DataFrame, hosts: DataFrame) -> DataFrame:
     filtered = joined_2.where("h1.ip = T.from_ip AND h2.ip = T.to_ip")
     # GROUP BY from_host, to_host
     grouped = filtered.groupBy(
-        F.expr("h1.host_id").alias("from_host"),
-        F.expr("h2.host_id").alias("to_host"),
+        F.expr("h1.host_id AS from_host"),
+        F.expr("h2.host_id AS to_host"),
     )
     # SUM(T.bytes)
-    aggregated = grouped.agg(F.expr("sum(T.bytes)").alias("sum(bytes)"))
+    aggregated = grouped.agg(F.expr("sum(T.bytes) AS `sum(bytes)`"))
     # SELECT h1.host_id AS from_host, h2.host_id AS to_host, SUM(T.bytes)
     return aggregated.selectExpr("from_host", "to_host", "`sum(bytes)`")
 
@@ -50,13 +51,18 @@ def totals(packet_table: DataFrame) -> DataFrame:
     # GROUP BY 1
     grouped = packet_table.groupBy("from_ip")
     # sum(bytes)
-    aggregated = grouped.agg(F.expr("sum(bytes)").alias("bytes"))
+    aggregated = grouped.agg(F.expr("sum(bytes) AS bytes"))
     # SELECT from_ip, sum(bytes) AS bytes
     selected = aggregated.selectExpr("from_ip", "bytes")
     # ORDER BY bytes DESC
     ordered = selected.orderBy(F.expr("bytes").desc())
     # LIMIT 3
     return ordered.limit(3)
+
+
+def write_totals(totals: DataFrame) -> None:
+    # INSERT INTO totals
+    totals.write.format("parquet").mode("append").save("out/totals")
 
 
 def query_3(packet_table: DataFrame) -> DataFrame:
@@ -84,7 +90,7 @@ def main() -> None:
     packet_table = read_packet_table(spark)
     hosts = read_hosts(spark)
     query_1(packet_table, hosts).show(truncate=False)
-    totals(packet_table).write.format("parquet").mode("append").save("out/totals")
+    write_totals(totals(packet_table))
     query_3(packet_table).show(truncate=False)
     query_4(spark).show(truncate=False)
 

@@ -19,16 +19,21 @@ def read_packets(spark: SparkSession) -> DataFrame:
         spark.readStream.format("json")
         .schema("srcIP STRING, destIP STRING, destPort INT, len INT, ts TIMESTAMP")
         .load("data/packets")
-        .where("ts IS NOT NULL")
-        .withWatermark("ts", "5 seconds")
     )
+
+
+def accept_packets(packets: DataFrame) -> DataFrame:
+    # rows without a time, or with an absurd one, are left out
+    timed = packets.where("ts BETWEEN '1900-01-01' AND '2200-01-01'")
+    # WATERMARK FOR ts AS ts - INTERVAL 5 seconds
+    return timed.withWatermark("ts", "5 seconds")
 
 
 def query_1(packets: DataFrame) -> DataFrame:
     # [RANGE 1 minute, SLIDE 1 minute, WA ts] GROUP BY srcIP
     grouped = packets.groupBy(F.window("ts", "1 minute"), "srcIP")
     # count(*)
-    aggregated = grouped.agg(F.expr("count(*)").alias("count(*)"))
+    aggregated = grouped.agg(F.expr("count(*) AS `count(*)`"))
     # SELECT srcIP, count(*) [RANGE 1 minute, SLIDE 1 minute, WA ts]
     return aggregated.selectExpr(
         "window.start AS window_start",
@@ -47,12 +52,17 @@ def query_2(packets: DataFrame) -> DataFrame:
     grouped = filtered.groupBy(F.window("ts", "90 seconds", startTime="10 seconds"))
     # sum(len), count(DISTINCT srcIP)
     aggregated = grouped.agg(
-        F.expr("sum(len)").alias("bytes"),
-        F.expr("CAST(size(collect_set(srcIP)) AS BIGINT)").alias("sources"),
+        F.expr("sum(len) AS bytes"),
+        F.expr("collect_set(srcIP) AS sources_values"),
+    )
+    # what is shown: sources
+    finished = aggregated.selectExpr(
+        "*",
+        "CAST(size(sources_values) AS BIGINT) AS sources",
     )
     # SELECT sum(len) AS bytes, count(DISTINCT srcIP) AS sources [RANGE TUMBLING 90
     #   seconds, ORIGIN '2026-01-01 00:00:10']
-    return aggregated.selectExpr(
+    return finished.selectExpr(
         "window.start AS window_start",
         "window.end AS window_end",
         "bytes",
@@ -64,13 +74,13 @@ def query_3(packets: DataFrame) -> DataFrame:
     # [RANGE 10 seconds] GROUP BY source
     grouped = packets.groupBy(
         F.window("ts", "10 seconds"),
-        F.expr("lower(srcIP)").alias("source"),
+        F.expr("lower(srcIP) AS source"),
     )
     # sum(len), count(*), max(len) FILTER (WHERE destPort = 80)
     aggregated = grouped.agg(
-        F.expr("sum(len)").alias("sum_len"),
-        F.expr("count(*)").alias("count"),
-        F.expr("max(len) FILTER(WHERE destPort = 80)").alias("top"),
+        F.expr("sum(len) AS sum_len"),
+        F.expr("count(*) AS count"),
+        F.expr("max(len) FILTER (WHERE destPort = 80) AS top"),
     )
     # HAVING mean > 100 AND count(*) > 1
     having = aggregated.where("(sum_len / count) > 100 AND count > 1")
@@ -88,10 +98,10 @@ def query_4(packets: DataFrame) -> DataFrame:
     # [RANGE 1 minute] GROUP BY `window`
     grouped = packets.groupBy(
         F.window("ts", "1 minute").alias("window_"),
-        F.expr("destIP").alias("window"),
+        F.expr("destIP AS window"),
     )
     # count(*)
-    aggregated = grouped.agg(F.expr("count(*)").alias("count(*)"))
+    aggregated = grouped.agg(F.expr("count(*) AS `count(*)`"))
     # SELECT destIP AS `window`, count(*) [RANGE 1 minute]
     return aggregated.selectExpr(
         "window_.start AS window_start",
@@ -107,7 +117,7 @@ def main() -> None:
         .config("spark.sql.session.timeZone", "UTC")
         .getOrCreate()
     )
-    packets = read_packets(spark)
+    packets = accept_packets(read_packets(spark))
     query_1(packets).writeStream.format("console").option("truncate", False).start()
     query_2(packets).writeStream.format("console").option("truncate", False).start()
     query_3(packets).writeStream.format("console").option("truncate", False).start()

@@ -13,9 +13,14 @@ def read_packets(spark: SparkSession) -> DataFrame:
             "srcIP STRING, destIP STRING, srcPort INT, destPort INT, len INT, seen TIMESTAMP, ts TIMESTAMP",
         )
         .load("data/packets")
-        .where("ts IS NOT NULL")
-        .withWatermark("ts", "5 seconds")
     )
+
+
+def accept_packets(packets: DataFrame) -> DataFrame:
+    # rows without a time, or with an absurd one, are left out
+    timed = packets.where("ts BETWEEN '1900-01-01' AND '2200-01-01'")
+    # WATERMARK FOR ts AS ts - INTERVAL 5 seconds
+    return timed.withWatermark("ts", "5 seconds")
 
 
 def query_1(packets: DataFrame) -> DataFrame:
@@ -29,7 +34,7 @@ def main() -> None:
         .config("spark.sql.session.timeZone", "UTC")
         .getOrCreate()
     )
-    packets = read_packets(spark)
+    packets = accept_packets(read_packets(spark))
     query_1(packets).writeStream.format("console").option("truncate", False).start()
     spark.streams.awaitAnyTermination()
 

@@ -1,0 +1,367 @@
+"""Aggregates to DataFrame calls: groups, windows, panes, and what is shown of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from ssql.compiler.emit.columns import sql_of, unqualified
+from ssql.compiler.emit.python import Call, literal
+from ssql.planner.aggregates.calls import recipe_for
+from ssql.planner.aggregates.recipes import Call as AggregateText
+from ssql.planner.aggregates.recipes import Part, Recipe, filter_clause, opaque
+from ssql.planner.choose import AggregatePlan
+from ssql.planner.durations import spell
+from ssql.planner.logical import Aggregate, AggregateCall
+from ssql.planner.progress import shifts
+from ssql.planner.scalar import Named, Scalar, column, to_sql
+from ssql.planner.windows import TimeWindow
+
+EVENT_TIME = "event_time"  # of a windowed result, for the aggregate above it
+Step = Callable[..., str]
+
+
+@dataclass(slots=True)
+class _Column:
+    """A column of aggregates: its name, and the Spark SQL text that computes it."""
+
+    name: str
+    sql: str
+
+
+@dataclass(slots=True)
+class AggregateSteps:
+    """The steps of one aggregate. `step` adds one and gives the name of its DataFrame."""
+
+    plan: Aggregate
+    chosen: AggregatePlan
+    step: Step
+    text: Callable[[object], str]
+    _taken: set[str] = field(default_factory=set)
+    _finished: list[_Column] = field(default_factory=list)
+    window_name: str = ""
+    pane_name: str = ""
+    time_sql: str = ""
+    shift_us: int = 0
+
+    def __post_init__(self) -> None:
+        names = [k.name for k in self.plan.keys] + [c.name for c in self.plan.calls]
+        names += [f.name for f in self.plan.input.schema] + [EVENT_TIME]
+        self._taken = {n.casefold() for n in names}
+        self.window_name = self._free("window" if self.plan.window else "instant")
+        self.pane_name = self._free("pane")
+
+    def _free(self, name: str) -> str:
+        while name.casefold() in self._taken:
+            name += "_"
+        self._taken.add(name.casefold())
+        return name
+
+    # -------------------------------------------------------------- from rows to groups
+
+    def emit(self, head: str) -> str:
+        self._find_time()
+        match self.chosen.plan:
+            case "paned":
+                result = self._paned(head)
+            case "wid":
+                result = self._wid(head)
+            case _:
+                result = self._native(head)
+        if self._finished:
+            columns = tuple(literal(f"{c.sql} AS {_name(c.name)}") for c in self._finished)
+            clause = f"what is shown: {', '.join(c.name for c in self._finished)}"
+            result = self.step(clause, "finished", result, Call("selectExpr", ('"*"', *columns)))
+        return result
+
+    def _find_time(self) -> None:
+        """The time that Spark tracks: the window's attribute, or the event time that it came with."""
+        attribute = self._time()
+        if attribute is None:
+            return
+        self.time_sql = self._sql(attribute.tree)
+        if self.plan.input.is_streaming and attribute.column:
+            relation, name = attribute.column
+            (shift,) = shifts(self.plan.input, name, relation)
+            if shift is not None:
+                self.time_sql, self.shift_us = EVENT_TIME, shift
+
+    def _time(self) -> Scalar | None:
+        if isinstance(self.plan.window, TimeWindow):
+            return self.plan.window.attribute
+        if not self.plan.is_streaming:
+            return None
+        times = {(f.relation, f.name) for f in self.plan.input.schema if f.progressing}
+        return next((k.scalar for k in self.plan.keys if k.scalar.column in times), None)
+
+    def _native(self, head: str) -> str:
+        groups = [self._key(k) for k in self.plan.keys]
+        if self.time_sql:
+            # Spark would close an instant with the first watermark that reaches it, and rows of
+            # the same instant may still come.
+            instant = f'F.window({literal(self.time_sql)}, "1 microsecond")'
+            groups.insert(0, f"{instant}.alias({literal(self.window_name)})")
+        if groups:
+            head = self.step(self._group_clause(), "grouped", head, Call("groupBy", tuple(groups)))
+        return self._aggregated(head, self._from_rows())
+
+    def _wid(self, head: str) -> str:
+        window = self._window()
+        keys = tuple(self._key(k) for k in self.plan.keys)
+        clause = self._group_clause()
+        if self._is_simple(window):
+            call = Call("groupBy", (self._spark_window(window, self.time_sql), *keys))
+            head = self.step(clause, "grouped", head, call)
+        else:
+            head = self._windowed(head, self.time_sql, self.time_sql)
+            groups = Call("groupBy", (literal(_name(self.window_name)), *keys))
+            clause = " ".join(filter(None, ("the rows of each window", self._group_by_text())))
+            head = self.step(clause, "grouped", head, groups)
+        return self._aggregated(head, self._from_rows())
+
+    def _paned(self, head: str) -> str:
+        window, pane_us = self._window(), self.chosen.pane_us
+        keys = tuple(self._key(k) for k in self.plan.keys)
+        start = (window.origin_us + self.shift_us) % pane_us
+        pane = _window_call(self.time_sql, pane_us, pane_us, start)
+        rows, merged = self._from_panes()
+        clause = " ".join(filter(None, (f"panes of {spell(pane_us)}", self._group_by_text())))
+        groups = Call("groupBy", (f"{pane}.alias({literal(self.pane_name)})", *keys))
+        panes = self._aggregated(self.step(clause, "by_pane", head, groups), rows, "panes")
+        names = tuple(literal(_name(k.name)) for k in self.plan.keys)
+        clause = self.text(window.span)
+        if self._is_simple(window):
+            spark_window = self._spark_window(window, _name(self.pane_name))
+        else:
+            panes = self._windowed(panes, _name(self.pane_name), f"{_name(self.pane_name)}.start")
+            spark_window, clause = literal(_name(self.window_name)), "the panes of each window"
+        by_window = self.step(clause, "by_window", panes, Call("groupBy", (spark_window, *names)))
+        aggregates = Call("agg", tuple(map(_aliased, merged)) or (self._spare(),))
+        return self.step("windows from panes", "windows", by_window, aggregates)
+
+    # -------------------------------------------------------------- windows
+
+    def _window(self) -> TimeWindow:
+        assert isinstance(self.plan.window, TimeWindow)
+        return self.plan.window
+
+    def _is_simple(self, window: TimeWindow) -> bool:
+        """Spark's window() alone gives the groups: no gaps, and no second RANGE."""
+        return window.range_us >= window.slide_us and all(
+            self._own_range(c) is None for c in self.plan.calls
+        )
+
+    def _own_range(self, call: AggregateCall) -> int | None:
+        window = self._window()
+        if not isinstance(call.window, TimeWindow) or call.window.range_us == window.range_us:
+            return None
+        return call.window.range_us
+
+    def _spark_window(self, window: TimeWindow, time: str) -> str:
+        # Windows end at origin + k·SLIDE; Spark counts from where they start.
+        size = max(window.range_us, window.slide_us)
+        start = (window.origin_us + self.shift_us - size) % window.slide_us
+        call = _window_call(time, size, window.slide_us, start)
+        return (
+            call if self.window_name == "window" else f"{call}.alias({literal(self.window_name)})"
+        )
+
+    def _windowed(self, head: str, time: str, moment: str) -> str:
+        """Rows (or panes) with their windows in a column; those in a gap between windows leave."""
+        window = self._window()
+        call = self._spark_window(window, time)
+        if self.window_name == "window":
+            call += '.alias("window")'
+        head = self.step(self.text(window.span), "windowed", head, Call("select", ('"*"', call)))
+        if window.range_us < window.slide_us:
+            inside = Call("where", (literal(self._within(moment, window.range_us)),))
+            head = self.step("SLIDE > RANGE: not what is between windows", "inside", head, inside)
+        return head
+
+    def _within(self, moment: str, range_us: int) -> str:
+        return f"{moment} >= {_name(self.window_name)}.end - INTERVAL {spell(range_us)}"
+
+    # -------------------------------------------------------------- aggregates
+
+    def _aggregated(self, head: str, columns: list[_Column], variable: str = "aggregated") -> str:
+        # Spark wants an aggregate even where the query has none.
+        aggregates = tuple(map(_aliased, columns)) or (self._spare(),)
+        texts = dict.fromkeys(self.text(c.scalar.span) for c in self.plan.calls)
+        clause = ", ".join(texts) or "each group once"
+        return self.step(clause, variable, head, Call("agg", aggregates))
+
+    def _spare(self) -> str:
+        return _aliased(_Column(self._free("rows"), "count(*)"))
+
+    def _from_rows(self) -> list[_Column]:
+        """The aggregates of all calls, straight from rows."""
+        columns: dict[str, _Column] = {}
+        for call in self.plan.calls:
+            own = self._own_range(call) if self.plan.window else None
+            conditions = [self._within(self.time_sql, own)] if own else []
+            recipe = self._recipe(call, *conditions)
+            if recipe.whole or recipe.finish is None:
+                sql = recipe.whole or recipe.parts[0].rows
+                columns[call.name] = _Column(call.name, sql)
+                continue
+            names = self._part_columns(call, recipe, columns)
+            self._finished.append(_Column(call.name, recipe.finish(names)))
+        return list(columns.values())
+
+    def _part_columns(
+        self, call: AggregateCall, recipe: Recipe, columns: dict[str, _Column]
+    ) -> dict[str, str]:
+        """The columns of a recipe's parts; equal parts of several calls are one."""
+        names = {}
+        for part in recipe.parts:
+            same = next((c for c in columns.values() if c.sql == part.rows), None)
+            if same is None:
+                same = _Column(self._part_name(call, recipe, part), part.rows)
+                columns[same.name] = same
+            names[part.name] = _name(same.name)
+        return names
+
+    def _part_name(self, call: AggregateCall, recipe: Recipe, part: Part) -> str:
+        if recipe.finish is None and self._own_range_or_none(call) is None:
+            return call.name
+        return self._free(_part_text(call, part))
+
+    def _own_range_or_none(self, call: AggregateCall) -> int | None:
+        return self._own_range(call) if self.plan.window else None
+
+    def _from_panes(self) -> tuple[list[_Column], list[_Column]]:
+        """What panes keep, and what windows make of it."""
+        rows: dict[str, _Column] = {}
+        merged: dict[str, _Column] = {}
+        for call in self.plan.calls:
+            recipe = self._recipe(call)
+            panes = self._part_columns(call, recipe, rows)
+            own = self._own_range(call)
+            conditions = [self._within(f"{_name(self.pane_name)}.start", own)] if own else []
+            windows = {}
+            for part in recipe.parts:
+                where = filter_clause(*conditions)
+                sql = part.merge.format(part=panes[part.name], where=where, **_others(panes))
+                if own and part.empty is not None:
+                    sql = f"coalesce({sql}, {part.empty})"
+                same = next((c for c in merged.values() if c.sql == sql), None)
+                if same is None:
+                    same = _Column(self._merged_name(call, recipe, part, merged), sql)
+                    merged[same.name] = same
+                windows[part.name] = _name(same.name)
+            if recipe.finish is not None:
+                self._finished.append(_Column(call.name, recipe.finish(windows)))
+            elif windows[recipe.parts[0].name] != _name(call.name):
+                self._finished.append(_Column(call.name, windows[recipe.parts[0].name]))
+        return list(rows.values()), list(merged.values())
+
+    def _merged_name(
+        self, call: AggregateCall, recipe: Recipe, part: Part, merged: dict[str, _Column]
+    ) -> str:
+        if recipe.finish is None:
+            return call.name
+        name = _part_text(call, part)
+        while name in merged or name.casefold() in {c.name.casefold() for c in self.plan.calls}:
+            name += "_"
+        return name
+
+    def _recipe(self, call: AggregateCall, *conditions: str) -> Recipe:
+        if not self.plan.is_streaming and not self.plan.window and call.function != "heavy_hitters":
+            text = AggregateText(
+                text=self._sql(call.scalar.tree), arguments=(), type="", result="", order=""
+            )
+            return opaque(text)
+        recipe = recipe_for(call, self.plan, self._sql, *conditions)
+        assert recipe is not None, "choose refuses what has no recipe"
+        return recipe
+
+    # -------------------------------------------------------------- what is shown
+
+    def shown(self, item: Named) -> str:
+        """A column of the result over the aggregated DataFrame."""
+        sql, name = to_sql(self.over_result(item.scalar.tree)), _name(item.name)
+        return sql if sql == name else f"{sql} AS {name}"
+
+    def event_time(self) -> str:
+        return f"window_time({_name(self.window_name)}) AS {EVENT_TIME}"
+
+    def over_result(self, tree: exp.Expression) -> exp.Expression:
+        """Spark gives a window as one struct; SELECT and HAVING take it apart."""
+        if self.plan.window is None:
+            return tree
+
+        def taken_apart(node: exp.Expression) -> exp.Expression:
+            if isinstance(node, exp.Column) and not node.table:
+                if node.name == "window_start":
+                    return self._bound("start")
+                if node.name == "window_end":
+                    return self._bound("end")
+            return node
+
+        return tree.transform(taken_apart)
+
+    def _bound(self, which: str) -> exp.Expression:
+        window = self._window()
+        shift_us = self.shift_us
+        if which == "start" and window.range_us < window.slide_us:
+            which, shift_us = "end", shift_us + window.range_us
+        field = exp.to_identifier(which, quoted=False)
+        bound: exp.Expression = exp.Dot.build([column(self.window_name), field])
+        if not shift_us:
+            return bound
+        interval = exp.Interval(
+            this=exp.Literal.string(spell(abs(shift_us)).split()[0]),
+            unit=exp.Var(this=spell(abs(shift_us)).split()[1].upper()),
+        )
+        operator = exp.Sub if shift_us > 0 else exp.Add
+        return exp.Paren(this=operator(this=bound, expression=interval))
+
+    # -------------------------------------------------------------- texts
+
+    def _sql(self, tree: exp.Expression) -> str:
+        return to_sql(unqualified(tree, self.plan.input.schema))
+
+    def _key(self, key: Named) -> str:
+        sql = sql_of(key.scalar, self.plan.input.schema)
+        if sql == _name(key.name):
+            return literal(sql)
+        return f"F.expr({literal(f'{sql} AS {_name(key.name)}')})"
+
+    def _group_by_text(self) -> str:
+        if not self.plan.keys:
+            return ""
+        return f"GROUP BY {', '.join(self.text(k.scalar.span) for k in self.plan.keys)}"
+
+    def _group_clause(self) -> str:
+        words = [self.text(self.plan.window.span)] if self.plan.window else []
+        words.append(self._group_by_text())
+        return " ".join(filter(None, words)) or "aggregates over all rows"
+
+
+def _name(name: str) -> str:
+    return to_sql(column(name))
+
+
+def _part_text(call: AggregateCall, part: Part) -> str:
+    """`avg_len_sum`: a name that needs no backticks."""
+    return "_".join([*re.findall(r"\w+", call.name, re.ASCII), part.name])
+
+
+def _aliased(column: _Column) -> str:
+    return f"F.expr({literal(f'{column.sql} AS {_name(column.name)}')})"
+
+
+def _others(panes: dict[str, str]) -> dict[str, str]:
+    return {name: sql for name, sql in panes.items() if name not in ("part", "where")}
+
+
+def _window_call(time: str, range_us: int, slide_us: int, start_us: int) -> str:
+    arguments = [literal(time), literal(spell(range_us))]
+    if range_us != slide_us:
+        arguments.append(literal(spell(slide_us)))
+    if start_us:
+        arguments.append(f"startTime={literal(spell(start_us))}")
+    return f"F.window({', '.join(arguments)})"

@@ -1,0 +1,410 @@
+"""How an aggregate is computed in two steps: what a pane keeps, how panes merge, what is shown.
+
+A recipe is Spark SQL text. Every one of them gives the same value whatever the order in which rows
+arrive and however they are split into panes: where Spark's own aggregate does not (first, mode,
+collect_list, the sketches), the recipe says what is meant instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """An aggregate call taken apart: texts over the rows that it aggregates."""
+
+    text: str  # the call as Spark would run it, without its FILTER
+    arguments: tuple[str, ...]
+    type: str  # of the first argument
+    result: str  # the type of its value
+    order: str  # a struct that puts rows into their order: time, then the other columns
+    distinct: bool = False
+    ignore_nulls: bool = False
+    is_plain: bool = True  # no WITHIN GROUP and the like around it
+    conditions: tuple[str, ...] = ()  # FILTER (WHERE …), and a RANGE of its own
+
+    @property
+    def x(self) -> str:
+        return self.arguments[0]
+
+    def where(self, *more: str) -> str:
+        return filter_clause(*self.conditions, *more)
+
+
+def filter_clause(*conditions: str) -> str:
+    if not conditions:
+        return ""
+    if len(conditions) == 1:
+        return f" FILTER (WHERE {conditions[0]})"
+    return f" FILTER (WHERE {' AND '.join(f'({c})' for c in conditions)})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A column that a pane keeps. `merge` is over the columns of the parts, by their names."""
+
+    name: str
+    rows: str
+    merge: str = "sum({part}){where}"
+    empty: str | None = None  # the value where no pane is in range; None: NULL
+
+
+Columns = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    parts: tuple[Part, ...]
+    finish: Callable[[Columns], str] | None = None  # None: the one part is the value
+    whole: str | None = None  # Spark's own aggregate, if it gives the same from rows at once
+    mergeable: bool = True
+
+
+Builder = Callable[[Call], Recipe | None]
+
+
+def opaque(call: Call) -> Recipe:
+    """Any other aggregate of Spark's: computed from rows, and from nothing else."""
+    part = Part(name="value", rows=f"{call.text}{call.where()}")
+    return Recipe(parts=(part,), mergeable=False)
+
+
+def itself(function: str) -> Builder:
+    """The aggregate of a window is the aggregate of its panes' values: min, max, …"""
+
+    def build(call: Call) -> Recipe:
+        rows = f"{function}({', '.join(call.arguments)}){call.where()}"
+        merge = f"{function}({{part}}){{where}}"
+        return Recipe(parts=(Part(name=function, rows=rows, merge=merge),))
+
+    return build
+
+
+def counted(function: str) -> Builder:
+    def build(call: Call) -> Recipe:
+        if call.distinct:
+            return _distinct(call, lambda values: f"CAST(size({values}) AS BIGINT)")
+        rows = f"{function}({', '.join(call.arguments)}){call.where()}"
+        return Recipe(parts=(Part(name="count", rows=rows, empty="0"),))
+
+    return build
+
+
+def summed(call: Call) -> Recipe:
+    if call.distinct:
+        zero = f"CAST(0 AS {call.result})"
+        add = f"(total, value) -> CAST(total + value AS {call.result})"
+        return _distinct(call, lambda v: f"if(size({v}) > 0, aggregate({v}, {zero}, {add}), NULL)")
+    part = Part(name="sum", rows=f"sum({call.x}){call.where()}")
+    if call.result.startswith("DECIMAL"):  # a sum of sums would be wider
+        return Recipe(parts=(part,), finish=lambda c: f"CAST({c['sum']} AS {call.result})")
+    return Recipe(parts=(part,))
+
+
+def averaged(call: Call) -> Recipe:
+    exact = call.type.startswith(("DECIMAL", "INTERVAL"))
+    if call.distinct:
+        add = "(total, value) -> total + value"
+        return _distinct(
+            call,
+            lambda v: f"if(size({v}) > 0, aggregate({v}, CAST(0 AS DOUBLE), {add}) / size({v}), NULL)",
+        )  # fmt: skip
+    value = call.x if exact else f"CAST({call.x} AS DOUBLE)"
+    parts = (
+        Part(name="sum", rows=f"sum({value}){call.where()}"),
+        Part(name="count", rows=f"count({call.x}){call.where()}", empty="0"),
+    )
+
+    def finish(c: Columns) -> str:
+        mean = f"{c['sum']} / {c['count']}"
+        return f"CAST({mean} AS {call.result})" if call.type.startswith("DECIMAL") else mean
+
+    return Recipe(parts=parts, finish=finish, whole=f"avg({call.x}){call.where()}")
+
+
+# ------------------------------------------------------------------ sets of values
+
+
+def _distinct(call: Call, finish: Callable[[str], str]) -> Recipe:
+    """Spark refuses DISTINCT aggregates on streams: the set of values is kept instead."""
+    value, conditions = call.x, ()
+    if len(call.arguments) > 1:  # of several columns, rows with a NULL do not count
+        value = f"struct({', '.join(call.arguments)})"
+        conditions = tuple(f"{a} IS NOT NULL" for a in call.arguments)
+    part = Part(
+        name="values",
+        rows=f"collect_set({value}){call.where(*conditions)}",
+        merge="array_distinct(flatten(collect_list({part}){where}))",
+    )
+    return Recipe(parts=(part,), finish=lambda c: finish(c["values"]))
+
+
+def collected_set(call: Call) -> Recipe:
+    return _distinct(call, lambda values: f"array_sort({values})")
+
+
+# ------------------------------------------------------------------ variance
+
+# Chan's formula: exact where the sum of squares would drown in the square of the sum.
+_MERGED = (
+    "aggregate(filter({panes}, pane -> pane.n > 0), "
+    "named_struct('n', 0D, 'mean', 0D, 'm2', 0D), "
+    "(a, b) -> named_struct("
+    "'n', a.n + b.n, "
+    "'mean', a.mean + (b.mean - a.mean) * b.n / (a.n + b.n), "
+    "'m2', a.m2 + b.m2 + (b.mean - a.mean) * (b.mean - a.mean) * a.n * b.n / (a.n + b.n)), "
+    "all -> {value})"
+)
+
+
+def moments(function: str, value: str) -> Builder:
+    """Variances and deviations; `value` is computed from `all`: n, mean and m2 of all panes."""
+
+    def build(call: Call) -> Recipe:
+        if call.distinct:
+            one = "named_struct('n', 1D, 'mean', CAST(value AS DOUBLE), 'm2', 0D)"
+            return _distinct(
+                call,
+                lambda values: _MERGED.format(
+                    panes=f"transform({values}, value -> {one})", value=value
+                ),
+            )
+        x, where = f"CAST({call.x} AS DOUBLE)", call.where()
+        rows = (
+            f"named_struct('n', CAST(count({call.x}){where} AS DOUBLE), "
+            f"'mean', avg({x}){where}, "
+            f"'m2', var_pop({x}){where} * count({call.x}){where})"
+        )
+        part = Part(name="moments", rows=rows, merge="collect_list({part}){where}")
+        return Recipe(
+            parts=(part,),
+            finish=lambda c: _MERGED.format(panes=c["moments"], value=value),
+            whole=f"{function}({call.x}){where}",
+        )
+
+    return build
+
+
+# ------------------------------------------------------------------ by the order of rows
+
+
+def extreme(function: str, ordered_by: Callable[[Call], str]) -> Builder:
+    """The value of the row that is first or last by some order: `function` is min or max."""
+
+    def build(call: Call) -> Recipe:
+        order = ordered_by(call)
+        where = call.where(f"{call.x} IS NOT NULL") if call.ignore_nulls else call.where()
+        value = f"{function}_by({call.x}, {order}){where}"
+        parts = (
+            Part(name="value", rows=value, merge=f"{function}_by({{part}}, {{at}}){{where}}"),
+            Part(name="at", rows=f"{function}({order}){where}", merge=f"{function}({{part}}){{where}}"),
+        )  # fmt: skip
+        return Recipe(parts=parts, finish=lambda c: c["value"], whole=value)
+
+    return build
+
+
+def by_time(call: Call) -> str:
+    return call.order
+
+
+def by_second(call: Call) -> str:
+    """max_by(x, y): by y, and where y ties, by the order of rows; never by a NULL y."""
+    y = call.arguments[1]
+    return f"if({y} IS NULL, NULL, struct({y}, {call.order}))"
+
+
+def collected_list(call: Call) -> Recipe | None:
+    if call.distinct:
+        return None
+    row = f"struct({call.order} AS at, {call.x} AS value)"
+    part = Part(
+        name="rows",
+        rows=f"collect_list({row}){call.where(f'{call.x} IS NOT NULL')}",
+        merge="flatten(collect_list({part}){where})",
+    )
+    return Recipe(
+        parts=(part,), finish=lambda c: f"transform(array_sort({c['rows']}), row -> row.value)"
+    )
+
+
+# ------------------------------------------------------------------ holistic ones
+
+
+def _values(call: Call, finish: Callable[[str], str], whole: str | None = None) -> Recipe:
+    """All values; `finish` computes from the sorted array of them, called `v`."""
+    part = Part(
+        name="values",
+        rows=f"collect_list({call.x}){call.where()}",
+        merge="flatten(collect_list({part}){where})",
+    )
+    return Recipe(
+        parts=(part,),
+        finish=lambda c: (
+            f"transform(array(array_sort({c['values']})), v -> if(size(v) > 0, {finish('v')}, NULL))[0]"
+        ),
+        whole=whole,
+    )  # fmt: skip
+
+
+def _at_share(share: str) -> str:
+    """The value at a share of the way through `v`, between two of them as Spark computes it."""
+    at = f"({share}) * (size(v) - 1)"
+    low, high = f"CAST(floor({at}) AS INT)", f"CAST(ceil({at}) AS INT)"
+    between = f"({high} - {at}) * v[{low}] + ({at} - {low}) * v[{high}]"
+    return f"CAST(if(v[{low}] = v[{high}], v[{low}], {between}) AS DOUBLE)"
+
+
+def percentile(call: Call) -> Recipe | None:
+    if call.distinct or len(call.arguments) != 2 or call.type.startswith("INTERVAL"):
+        return None
+    share = call.arguments[1]
+    whole = f"percentile({call.x}, {share}){call.where()}"
+    doubles = _as_doubles(call)
+    if _is_array(share):
+        each = _at_share("CAST(share AS DOUBLE)")
+        return _values(doubles, lambda v: f"transform({share}, share -> {each})", whole)
+    return _values(doubles, lambda v: _at_share(f"CAST({share} AS DOUBLE)"), whole)
+
+
+def median(call: Call) -> Recipe | None:
+    if call.distinct or call.type.startswith("INTERVAL"):
+        return None
+    return _values(
+        _as_doubles(call), lambda v: _at_share("0.5D"), f"median({call.x}){call.where()}"
+    )
+
+
+def _as_doubles(call: Call) -> Call:
+    return Call(
+        text=call.text,
+        arguments=(f"CAST({call.x} AS DOUBLE)", *call.arguments[1:]),
+        type="DOUBLE",
+        result=call.result,
+        order=call.order,
+        conditions=call.conditions,
+    )
+
+
+def _is_array(text: str) -> bool:
+    return text.lower().startswith("array(")
+
+
+def mode(call: Call) -> Recipe | None:
+    """The most frequent value, and of several the least: one walk over the runs of equal ones."""
+    if call.distinct or not call.is_plain:
+        return None
+    start = "named_struct('best', v[0], 'times', 0, 'value', v[0], 'run', 0)"
+    step = (
+        "(s, x) -> named_struct("
+        "'best', if(if(x = s.value, s.run + 1, 1) > s.times, x, s.best), "
+        "'times', greatest(s.times, if(x = s.value, s.run + 1, 1)), "
+        "'value', x, "
+        "'run', if(x = s.value, s.run + 1, 1))"
+    )
+    whole = f"mode({call.x}, true){call.where()}"
+    return _values(call, lambda v: f"aggregate(v, {start}, {step}, s -> s.best)", whole)
+
+
+def heavy_hitters(call: Call) -> Recipe | None:
+    """The values that make up a share of all. Of a sorted array, a value that fills `least` places
+    stands at a multiple of `least`, so no more than 1 / share of them are looked at."""
+    if call.distinct:
+        return None
+    least = (
+        f"greatest(CAST(ceil(CAST({call.arguments[1]} AS DECIMAL(20, 10)) * size(v)) AS INT), 1)"
+    )
+    candidates = f"filter(sequence(1, size(v)), place -> place % {least} = 0)"
+    candidates = f"array_distinct(transform({candidates}, place -> v[place - 1]))"
+    fills = f"get(v, CAST(array_position(v, x) AS INT) - 2 + {least}) = x"
+    part_of = _values(call, lambda v: f"filter({candidates}, x -> coalesce({fills}, false))")
+    finish = part_of.finish
+    assert finish is not None
+    # of no values there are no heavy ones
+    return Recipe(
+        parts=part_of.parts, finish=lambda c: f"coalesce({finish(c)}, slice({c['values']}, 1, 0))"
+    )
+
+
+# ------------------------------------------------------------------ sketches
+
+
+def approx_count_distinct(call: Call) -> Recipe | None:
+    """A HyperLogLog sketch. Its estimate goes by the order of rows until it is merged with another,
+    so it is merged with itself."""
+    from math import ceil, log2
+
+    bits = 12
+    if len(call.arguments) > 1:
+        try:
+            error = float(call.arguments[1])
+        except ValueError:
+            return None
+        if not 0 < error < 1:
+            return None
+        bits = max(4, min(21, ceil(2 * log2(1.04 / error))))
+    sketched = call.type in ("INT", "BIGINT", "STRING", "BINARY")
+    value = call.x if sketched else f"CAST({call.x} AS STRING)"
+    part = Part(
+        name="sketch",
+        rows=f"hll_sketch_agg({value}, {bits}){call.where()}",
+        merge="hll_union_agg({part}){where}",
+    )
+    return Recipe(
+        parts=(part,),
+        finish=lambda c: f"coalesce(hll_sketch_estimate(hll_union({c['sketch']}, {c['sketch']})), 0)",
+    )  # fmt: skip
+
+
+def approx_percentile(call: Call) -> Recipe | None:
+    """A KLL sketch: exact until a window has more values than the accuracy asks for."""
+    from math import ceil
+
+    if call.distinct or len(call.arguments) < 2:
+        return None
+    accuracy = call.arguments[2] if len(call.arguments) > 2 else "10000"
+    if not accuracy.isdecimal() or int(accuracy) < 1:
+        return None
+    size = min(65_535, max(200, ceil((2.296 * int(accuracy)) ** (1 / 0.9021))))
+    encoded = _sketched_as(call.type)
+    if encoded is None:
+        return None
+    kind, encode, decode = encoded
+    share = call.arguments[1]
+    parts = (
+        Part(
+            name="sketch",
+            rows=f"kll_sketch_agg_{kind}({encode.format(x=call.x)}, {size}){call.where()}",
+            merge=f"kll_merge_agg_{kind}({{part}}, {size}){{where}}",
+        ),
+        Part(name="count", rows=f"count({call.x}){call.where()}", empty="0"),
+    )
+
+    def finish(c: Columns) -> str:
+        if _is_array(share):
+            shares = f"transform({share}, share -> CAST(share AS DOUBLE))"
+            quantiles = f"kll_sketch_get_quantile_{kind}({c['sketch']}, {shares})"
+            value = f"transform({quantiles}, x -> {decode.format(x='x')})"
+        else:
+            quantile = f"kll_sketch_get_quantile_{kind}({c['sketch']}, CAST({share} AS DOUBLE))"
+            value = decode.format(x=quantile)
+        return f"CASE WHEN {c['count']} > 0 THEN {value} END"
+
+    return Recipe(parts=parts, finish=finish)
+
+
+def _sketched_as(type: str) -> tuple[str, str, str] | None:
+    """The kind of sketch for a type, and how values go in and come out again."""
+    if type in INTEGERS:
+        return "bigint", "CAST({x} AS BIGINT)", f"CAST({{x}} AS {type})"
+    if type in ("FLOAT", "DOUBLE") or type.startswith("DECIMAL"):
+        return "double", "CAST({x} AS DOUBLE)", f"CAST({{x}} AS {type})"
+    if type in ("TIMESTAMP", "TIMESTAMP_LTZ"):
+        return "bigint", "unix_micros({x})", "timestamp_micros({x})"
+    if type == "DATE":
+        return "bigint", "CAST(unix_date({x}) AS BIGINT)", "date_from_unix_date(CAST({x} AS INT))"
+    return None

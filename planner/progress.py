@@ -1,0 +1,50 @@
+"""Event time as it passes through a plan, and the times that a stream accepts."""
+
+from __future__ import annotations
+
+from ssql.planner.logical import Aggregate, Alias, Filter, Join, Plan, Project, StreamScan, Union
+from ssql.planner.windows import TimeWindow
+
+# A row outside of these has a broken clock or a placeholder for its time. One such row would
+# move the watermark over everything that is still to come, so it is left out, and counted.
+EARLIEST, LATEST = "1900-01-01", "2200-01-01"
+
+# Spark knows the time of a windowed result as the last microsecond of its window.
+CLOSING_US = 1
+
+
+def shifts(plan: Plan, name: str, relation: str | None = None) -> set[int | None]:
+    """How a time column of a plan relates to the event time that Spark tracks below it.
+
+    None: Spark tracks the column itself. A number: event time is the column plus so many
+    microseconds, and comes in a column of its own. More than one: Spark has no such time.
+    """
+    match plan:
+        case StreamScan():
+            return {None}
+        case Aggregate():
+            if isinstance(plan.window, TimeWindow) and name in ("window_start", "window_end"):
+                range_us = plan.window.range_us if name == "window_start" else 0
+                return {range_us - CLOSING_US}
+            return {0}  # a key: the instant itself
+        case Project():
+            item = next(i for i in plan.items if i.name == name)
+            inner = item.scalar.column
+            return shifts(plan.input, inner[1], inner[0]) if inner else {None}
+        case Filter():
+            return shifts(plan.input, name, relation)
+        case Alias():
+            return shifts(plan.input, name)
+        case Union():
+            at = [f.name for f in plan.schema].index(name)
+            found: set[int | None] = set()
+            for member in plan.members:
+                field = [f for f in member.schema if not f.hidden][at]
+                found |= shifts(member, field.name, field.relation)
+            return found
+        case Join():
+            for side in plan.sides:
+                for field in side.input.schema:
+                    if field.name == name and relation in (None, field.relation):
+                        return shifts(side.input, name, relation)
+    return {None}
