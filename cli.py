@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,9 +18,13 @@ if TYPE_CHECKING:
     from ssql.compiler.diagnostics import Diagnostic, Diagnostics
     from ssql.compiler.source import Source
     from ssql.planner.explain import Outline
+    from ssql.planner.job import Job
+    from ssql.runtime.failures import RunFailure
+    from ssql.runtime.summary import Summary
 
-FINE, WRONG_INPUT = 0, 2
+FINE, FAILED, WRONG_INPUT = 0, 1, 2
 STDIN = "-"
+PLANS = ("wid", "paned")
 
 
 def entry() -> None:
@@ -62,7 +68,7 @@ def _compile(options: argparse.Namespace) -> int:
     source, diagnostics = _read(options.file)
     text: str | None = None
     if not diagnostics.has_errors:
-        text, diagnostics = compile_source(source)
+        text, diagnostics = compile_source(source, options.plan)
     code = _report([(source, d) for d in diagnostics], options.format, to_stdout=False)
     if text is None:
         return code
@@ -88,6 +94,129 @@ def _explain(options: argparse.Namespace) -> int:
     if code == FINE:
         _show_outlines(outlines)
     return code
+
+
+def _run(options: argparse.Namespace) -> int:
+    from ssql.compiler.pipeline import compile_job
+
+    source, diagnostics = _read(options.file)
+    job: Job | None = None
+    if not diagnostics.has_errors:
+        job, diagnostics = compile_job(source, options.plan)
+    code = _report([(source, d) for d in diagnostics], "text")
+    if job is None or code != FINE:
+        return code or WRONG_INPUT
+    return _run_job(job, source, options)
+
+
+def _run_job(job: Job, source: Source, options: argparse.Namespace) -> int:
+    from ssql.runtime.failures import RunFailure
+    from ssql.runtime.run import Options, Runner
+
+    status = _Status()
+    runner = Runner(
+        job,
+        Options(
+            until_done=options.until_done,
+            format=options.format,
+            checkpoint=options.checkpoint,
+            flush=options.flush,
+            master=options.master,
+            settings=dict(options.conf),
+            module_path=str(Path(options.file).resolve().parent),
+        ),
+        write=status.around(_write_results),
+        say=status.around(_say),
+        watch=status.show,
+    )
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signal_number, lambda *_: runner.stop())
+    status.say("starting Spark")
+    code = FINE
+    try:
+        runner.run()
+    except RunFailure as failure:
+        status.clear()
+        code = _report_failure(failure, source, runner.log)
+    status.clear()
+    for summary in runner.summaries:
+        _say(summary.text())
+    return code
+
+
+def _write_results(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _report_failure(failure: RunFailure, source: Source, log: Path) -> int:
+    from ssql.compiler import codes
+    from ssql.compiler.diagnostics import Diagnostic
+    from ssql.compiler.source import Span
+    from ssql.runtime.failures import Kind
+
+    code = {
+        Kind.ENVIRONMENT: codes.RUN_ENVIRONMENT,
+        Kind.SOURCE: codes.RUN_SOURCE,
+        Kind.SINK: codes.RUN_SINK,
+        Kind.CHECKPOINT: codes.RUN_CHECKPOINT,
+        Kind.ENDLESS: codes.RUN_ENDLESS,
+        Kind.QUERY: codes.RUN_FAILED,
+    }[failure.kind]
+    span = Span(failure.about.start, failure.about.end) if failure.about else Span(0, 0)
+    helps = failure.helps
+    if failure.details:
+        with log.open("a", encoding="utf-8") as file:
+            file.write(f"\n{failure.details}\n")
+        helps = (*helps, f"all that Spark said is in {log}")
+    found = Diagnostic(code, failure.message, span, notes=failure.notes, helps=helps)
+    _report([(source, found)], "text")
+    return WRONG_INPUT if failure.kind in (Kind.CHECKPOINT, Kind.ENDLESS) else FAILED
+
+
+class _Status:
+    """One line on a terminal that says how far a run is; nothing elsewhere."""
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._last = ""
+
+    def say(self, text: str) -> None:
+        if self._shown and text != self._last:
+            width = shutil.get_terminal_size().columns - 1
+            sys.stderr.write(f"\r\x1b[K{text[:width]}")
+            sys.stderr.flush()
+            self._last = text
+
+    def clear(self) -> None:
+        if self._shown and self._last:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._last = ""
+
+    def show(self, summaries: list[Summary]) -> None:
+        now = summaries[-1]
+        at = f", watermark {now.watermark}" if now.watermark else ""
+        self.say(
+            f"{now.name}: {now.rows_in:,} rows in, {now.rows_out:,} out, {now.batches} batches,"
+            f" {now.seconds:.0f} s{at}"
+        )
+
+    def around(self, action: Callable[[str], None]) -> Callable[[str], None]:
+        """Clear the line before something else is written."""
+
+        def cleared(text: str) -> None:
+            self.clear()
+            action(text)
+
+        return cleared
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, found, value = text.partition("=")
+    if not found or not key.startswith("spark."):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a setting, as in spark.key=value")
+    return key.strip(), value.strip()
 
 
 def _fmt(options: argparse.Namespace) -> int:
@@ -268,12 +397,13 @@ def _parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         added.set_defaults(command=run)
-        added.add_argument(
-            "--format",
-            choices=("text", "json"),
-            default="text",
-            help="how problems are shown: for people, or for editors (default: text)",
-        )
+        if run is not _run:
+            added.add_argument(
+                "--format",
+                choices=("text", "json"),
+                default="text",
+                help="how problems are shown: for people, or for editors (default: text)",
+            )
         return added
 
     file_help = "an .ssql file, or - for standard input"
@@ -294,6 +424,46 @@ def _parser() -> argparse.ArgumentParser:
         "--standalone",
         action="store_true",
         help="import nothing of ssql (the plans of this version never do)",
+    )
+
+    plan_help = "run windowed aggregates by this plan, unless the query asks for another"
+    compile_.add_argument("--plan", metavar="NAME", choices=PLANS, help=plan_help)
+
+    run = command(
+        "run",
+        _run,
+        "compile and run a file",
+        "ssql run examples/traffic.ssql --until-done --format jsonl",
+    )
+    run.add_argument("file", metavar="FILE", help=file_help)
+    run.add_argument(
+        "--until-done",
+        action="store_true",
+        help="process what is there, close every window (unless there is a checkpoint), and stop",
+    )
+    run.add_argument(
+        "--format",
+        choices=("table", "jsonl", "csv"),
+        default="table",
+        help="how results are shown on standard output (default: table)",
+    )
+    run.add_argument(
+        "--checkpoint", metavar="DIR", help="keep progress and state here, and go on from it"
+    )
+    run.add_argument(
+        "--flush",
+        action=argparse.BooleanOptionalAction,
+        help="with --until-done: close every window at the end, or leave them open",
+    )
+    run.add_argument("--master", metavar="URL", help="where Spark runs (default: local[*])")
+    run.add_argument("--plan", metavar="NAME", choices=PLANS, help=plan_help)
+    run.add_argument(
+        "--conf",
+        metavar="KEY=VALUE",
+        type=_setting,
+        action="append",
+        default=[],
+        help="a setting of Spark's; may be given more than once",
     )
 
     explain = command(

@@ -30,6 +30,7 @@ SECTIONS: dict[str, str] = {
     "E05": "Streams and progress",
     "E06": "Joins and epochs",
     "E07": "Statements, sources and sinks",
+    "E08": "Running",
     "E09": "Limits",
     "W": "Warnings",
 }
@@ -279,6 +280,22 @@ NOTHING_TO_COMPILE = _code("E0709", "nothing to compile", "The file has no SELEC
 NOT_A_SOURCE_COLUMN = _code(
     "E0710", "column that the connector does not have", "The connector has fixed columns."
 )
+
+# E08: running
+RUN_ENVIRONMENT = _code(
+    "E0801", "something is missing here", "Java, a package, a module or a variable is not there."
+)
+RUN_SOURCE = _code("E0802", "the data cannot be read", "A stream or table is not as declared.")
+RUN_SINK = _code("E0803", "the results cannot be written", "The sink does not take them.")
+RUN_CHECKPOINT = _code(
+    "E0804",
+    "the checkpoint is of something else",
+    "A checkpoint fits the query, plan, sources, sink and settings that it was written with.",
+)
+RUN_ENDLESS = _code(
+    "E0805", "the stream never ends", "--until-done needs sources that have an end."
+)
+RUN_FAILED = _code("E0806", "the query failed", "Spark stopped while it was running the query.")
 
 # E09: limits
 TOO_DEEP = _code(

@@ -1,4 +1,4 @@
-"""What generated code imports: the operators that Spark lacks, sources, sinks and the run loop.
+"""What runs a job: the Spark session, progress, sinks, checkpoints and the run loop.
 
-The plans of this version are native Spark: they import nothing from here.
+Emitted code of native plans imports nothing from here.
 """

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterator
 
 import pytest
+from broker import Unavailable, connector_jars
 from hypothesis import settings
 
 # The same examples in every run, so that a change is judged by what it changes;
@@ -31,22 +31,19 @@ def rewrite(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[object]:
-    """A small local session: two cores, few partitions, no web page, UTC."""
-    from pyspark.sql import SparkSession
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """One session for all tests, with the settings of a run: two cores, UTC, RocksDB."""
+    from ssql.runtime import session
 
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["TZ"] = "UTC"  # datetimes without a zone go in and out as UTC
     time.tzset()
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("ssql tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.memory", "2g")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "UTC")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
+    given = {"spark.driver.memory": "2g"}
+    try:
+        given["spark.jars"] = ",".join(map(str, connector_jars()))
+    except Unavailable:
+        pass  # the tests of Kafka skip, and say why
+    chosen = session.settings("local[2]", given, set(), {})
+    log = tmp_path_factory.mktemp("spark") / "spark.log"
+    started = session.start("ssql tests", chosen, log)
+    yield started
+    started.stop()

@@ -28,8 +28,8 @@ def test_case(case: Path, rewrite: bool) -> None:
 
 @pytest.mark.parametrize("code", sorted(CODES))
 def test_each_code_has_a_case(code: str) -> None:
-    if code == "E0107":
-        pytest.skip("an unreadable file is no case: tests/test_cli.py has it")
+    if code == "E0107" or code.startswith("E08"):
+        pytest.skip("no case: tests/test_cli.py has unreadable files, test_run_faults.py runs")
     cases = [c for c in all_cases() if c.stem.startswith(code)]
     assert len(cases) == 1
     shown = set(re.findall(r"\[([EW]\d+)\]", cases[0].with_suffix(".err").read_text()))

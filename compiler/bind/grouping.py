@@ -157,7 +157,8 @@ class Grouping:
             scalar = Scalar(tree=tree, type=type, span=item.bound.span)
             outputs.append(Output(item.name, scalar, item.chosen, item.span))
             named_bounds |= any(self._is_bound(c) for c in tree.find_all(exp.Column))
-        having = self._having(items, default)
+        shown = {i.name: o.scalar.tree for i, o in zip(items, outputs, strict=True) if i.chosen}
+        having = self._having(items, shown, default)
         if window is not None and not named_bounds:
             outputs = [*self._bounds(window), *outputs]
         plan: Plan = Aggregate(
@@ -286,8 +287,11 @@ class Grouping:
 
     # -------------------------------------------------------------- expressions
 
-    def _rewrite(self, bound: Bound, window: Window | None, name: str) -> exp.Expression:
-        """The expression over the aggregate's result: keys and calls become its columns."""
+    def _rewrite(
+        self, bound: Bound, window: Window | None, name: str, besides: str | None = None
+    ) -> exp.Expression:
+        """The expression over the aggregate's result: keys and calls become its columns. Columns
+        of the relation `besides` stay as they are."""
         calls = self.scalars.aggregates_in(bound.tree)
         ids = {id(c) for c in calls}
         for call in calls:
@@ -309,6 +313,8 @@ class Grouping:
                 )
             if type(node) in key_types and node in keys:
                 return column(keys[node])
+            if isinstance(node, exp.Column) and besides and node.table == besides:
+                return node
             if isinstance(node, exp.Column) and not self._is_bound(node):
                 raise self._not_grouped(bound, node)
             return node
@@ -354,7 +360,11 @@ class Grouping:
             return UNKNOWN_TYPE
         return self.scalars.type_of(argument)
 
-    def _having(self, items: list[Item], window: Window | None) -> Scalar | None:
+    def _having(
+        self, items: list[Item], shown: dict[str, exp.Expression], window: Window | None
+    ) -> Scalar | None:
+        """HAVING over the aggregate's result; `shown` are the named items over it, which may have
+        windows of their own."""
         if self.select.having is None:
             return None
         # SELECT aliases stand in HAVING as columns of a relation that the query does not have.
@@ -372,16 +382,18 @@ class Grouping:
         self.scalars.pseudo = pseudo
         trees = {i.name: i.bound.tree for i in items if i.chosen}
 
-        def expand(node: exp.Expression) -> exp.Expression:
-            if isinstance(node, exp.Column) and node.table == select_list:
-                tree = trees[node.name].copy()
-                stands_alone = isinstance(tree, exp.Column | exp.Anonymous | exp.Literal)
-                return tree if stands_alone else exp.Paren(this=tree)
-            return node
+        def expanded(tree: exp.Expression, by: dict[str, exp.Expression]) -> exp.Expression:
+            def expand(node: exp.Expression) -> exp.Expression:
+                if isinstance(node, exp.Column) and node.table == select_list:
+                    item = by[node.name].copy()
+                    alone = isinstance(item, exp.Column | exp.Anonymous | exp.Literal)
+                    return item if alone else exp.Paren(this=item)
+                return node
 
-        bound = replace(bound, tree=bound.tree.transform(expand))
-        type = self.scalars.type_of(bound.tree)
-        tree = self._rewrite(bound, window, "")
+            return tree.transform(expand)
+
+        type = self.scalars.type_of(expanded(bound.tree, trees))
+        tree = expanded(self._rewrite(bound, window, "", besides=select_list), shown)
         scalar = Scalar(tree=tree, type=type, span=bound.span)
         self.scalars.check_condition(scalar, "HAVING")
         return scalar

@@ -18,6 +18,7 @@ from ssql.planner.durations import spell
 from ssql.planner.logical import Aggregate, AggregateCall
 from ssql.planner.progress import shifts
 from ssql.planner.scalar import Named, Scalar, column, to_sql
+from ssql.planner.span import Span
 from ssql.planner.windows import TimeWindow
 
 EVENT_TIME = "event_time"  # of a windowed result, for the aggregate above it
@@ -39,7 +40,7 @@ class AggregateSteps:
     plan: Aggregate
     chosen: AggregatePlan
     step: Step
-    text: Callable[[object], str]
+    text: Callable[[Span], str]
     _taken: set[str] = field(default_factory=set)
     _finished: list[_Column] = field(default_factory=list)
     window_name: str = ""

@@ -10,6 +10,7 @@ from ssql.planner.aggregates import recipe_of
 from ssql.planner.aggregates.recipes import Call, Recipe
 from ssql.planner.logical import Aggregate, AggregateCall, Filter, Plan, StreamScan
 from ssql.planner.scalar import column
+from ssql.planner.windows import RowWindow
 
 Render = Callable[[exp.Expression], str]
 # What Spark cannot compare.
@@ -62,7 +63,8 @@ def _taken_apart(
 
 def _order(plan: Aggregate, render: Render) -> str:
     """Rows are in order of time; ties are broken by SEQUENCE BY, then by the other columns."""
-    times = [plan.window.attribute.tree] if _has_attribute(plan) else []
+    window = plan.window
+    times = [] if window is None or isinstance(window, RowWindow) else [window.attribute.tree]
     fields = [f for f in plan.input.schema if not f.hidden]
     times += [column(f.name, f.relation) for f in fields if f.progressing]
     others = [
@@ -71,10 +73,6 @@ def _order(plan: Aggregate, render: Render) -> str:
     sequence = _sequence(plan.input)
     trees = dict.fromkeys([*times, *([sequence] if sequence is not None else []), *others])
     return f"struct({', '.join(render(t) for t in trees)})"
-
-
-def _has_attribute(plan: Aggregate) -> bool:
-    return hasattr(plan.window, "attribute")
 
 
 def _sequence(plan: Plan) -> exp.Expression | None:

@@ -131,7 +131,8 @@ def averaged(call: Call) -> Recipe:
 
 def _distinct(call: Call, finish: Callable[[str], str]) -> Recipe:
     """Spark refuses DISTINCT aggregates on streams: the set of values is kept instead."""
-    value, conditions = call.x, ()
+    value = call.x
+    conditions: tuple[str, ...] = ()
     if len(call.arguments) > 1:  # of several columns, rows with a NULL do not count
         value = f"struct({', '.join(call.arguments)})"
         conditions = tuple(f"{a} IS NOT NULL" for a in call.arguments)

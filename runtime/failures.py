@@ -1,0 +1,168 @@
+"""What goes wrong while a job runs, in words for the person who started it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    """What a failure is about; the command line gives each a code and an exit code."""
+
+    ENVIRONMENT = "environment"  # Java, Spark, packages
+    SOURCE = "source"
+    SINK = "sink"
+    CHECKPOINT = "checkpoint"
+    ENDLESS = "endless"
+    QUERY = "query"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The stream, table, sink or query that a failure is about, by its place in the file."""
+
+    start: int
+    end: int
+
+
+class RunFailure(Exception):
+    def __init__(
+        self,
+        kind: Kind,
+        message: str,
+        *,
+        about: About | None = None,
+        notes: tuple[str, ...] = (),
+        helps: tuple[str, ...] = (),
+        details: str = "",  # what Spark said, in full
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.about = about
+        self.notes = notes
+        self.helps = helps
+        self.details = details
+
+
+@dataclass(frozen=True, slots=True)
+class _Sign:
+    """What an error of Spark's looks like, and what to say instead. `{1}` is a matched group."""
+
+    pattern: str
+    kind: Kind
+    message: str
+    help: str
+
+
+_SIGNS = tuple(
+    _Sign(*sign)
+    for sign in (
+        (
+            r"No space left on device|Disk quota exceeded",
+            Kind.SINK,
+            "the disk is full",
+            "free some space and run the same command again: with --checkpoint it goes on where it was",
+        ),
+        (
+            r"KAFKA_DATA_SOURCE_NOT_ENABLED|Failed to find data source: kafka",
+            Kind.ENVIRONMENT,
+            "Spark's Kafka package is not there",
+            "add --conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION",
+        ),
+        (
+            r"unresolved dependenc\w+:? ?(\S*)",
+            Kind.ENVIRONMENT,
+            "a package could not be fetched: {1}",
+            "check the network, or give the jars with --conf spark.jars=a.jar,b.jar",
+        ),
+        (
+            r"FILE_NOT_EXIST|FileNotFoundException: (?:File )?(\S+)",
+            Kind.SOURCE,
+            "a file was removed before it was read: {1}",
+            "put it back; or go on without it: --conf spark.sql.files.ignoreMissingFiles=true",
+        ),
+        (
+            r"PATH_NOT_FOUND[^:]*: (\S+)",
+            Kind.SOURCE,
+            "there is nothing at {1}",
+            "check the path; it counts from where ssql was started",
+        ),
+        (
+            r"(?s)CSV header does not conform to the schema\.?\s*Header: (.*?)\s*Schema: (.*?)\s*Expected",
+            Kind.SOURCE,
+            "the CSV file has the columns {1}, and {2} are declared",
+            "declare the columns in the file's order, or write enforceSchema = true to go by position",
+        ),
+        (
+            r"PARQUET_COLUMN_DATA_TYPE_MISMATCH[^\n]*?file (\S+?)\.? (Data type mismatches[^\n]*)",
+            Kind.SOURCE,
+            "a file does not have the declared types: {2}",
+            "declare the types that the files have",
+        ),
+        (
+            r"(?:CANNOT_READ_FILE_FOOTER|CANNOT_READ_FOOTER|FAILED_READ_FILE)[^\n]*?file:? (\S+)",
+            Kind.SOURCE,
+            "a file cannot be read: {1}",
+            "check its format, or skip broken files: --conf spark.sql.files.ignoreCorruptFiles=true",
+        ),
+        (
+            r"(?:Connection refused|UnknownHostException|No resolvable bootstrap|TimeoutException: Timed? ?out)",
+            Kind.SOURCE,
+            "nobody answers at the other end",
+            "check the host and the port, and that it is running",
+        ),
+        (
+            r"UnknownTopicOrPartitionException|UNKNOWN_TOPIC",
+            Kind.SOURCE,
+            "the topic does not exist",
+            "create it first, or check its name",
+        ),
+        (
+            r"OutOfMemoryError",
+            Kind.QUERY,
+            "Spark ran out of memory",
+            "give it more: --conf spark.driver.memory=4g",
+        ),
+        (
+            r"Permission denied",
+            Kind.SINK,
+            "permission denied",
+            "check who may write there",
+        ),
+    )
+)  # fmt: skip
+
+_CAUSE = re.compile(r"(?:^|\n)(?:Caused by: )?([\w.$]+(?:Exception|Error)): ([^\n]*)")
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] ([^\n]*?)(?: SQLSTATE: \w+)?(?:\n|$)")
+_PYTHON = re.compile(r"\n(\w+(?:Error|Exception|Warning)?: [^\n]+)\s*\Z")
+
+
+def explained(error: BaseException, about: About | None = None) -> RunFailure:
+    """A failure of Spark's as one sentence; what Spark said in full stays in `details`."""
+    if isinstance(error, RunFailure):
+        return error
+    text = str(error)
+    for sign in _SIGNS:
+        if found := re.search(sign.pattern, text):
+            message = sign.message
+            for at, group in enumerate(found.groups(), 1):
+                message = message.replace(f"{{{at}}}", (group or "").strip(" .,'\"`"))
+            return RunFailure(
+                sign.kind, message.rstrip(": "), about=about, helps=(sign.help,), details=text
+            )
+    return RunFailure(Kind.QUERY, _sentence(text), about=about, details=text)
+
+
+def _sentence(text: str) -> str:
+    if "Traceback (most recent call last)" in text and (python := _PYTHON.search(text.strip())):
+        return f"a Python function failed: {python[1]}"
+    # The innermost cause says the most, and Spark prints it last.
+    conditions = [c for c in _CONDITION.findall(text) if not c[0].startswith("STREAM_FAILED")]
+    if conditions:
+        return str(conditions[-1][1]).strip()
+    causes = _CAUSE.findall(text)
+    if causes:
+        return f"{causes[-1][0].rsplit('.', 1)[-1]}: {causes[-1][1]}".strip()
+    return text.strip().splitlines()[0] if text.strip() else "Spark failed without a reason"

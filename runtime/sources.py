@@ -1,0 +1,106 @@
+"""Sources before a run: what can be seen to be wrong is said before the first batch."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ssql.planner.catalog import OptionValue
+from ssql.planner.job import JobSource
+from ssql.runtime.failures import About, Kind, RunFailure, explained
+from ssql.runtime.storage import local_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
+
+# What Parquet and ORC files may hold where something wider is declared.
+_WIDER = {
+    "tinyint": ("smallint", "int", "bigint"),
+    "smallint": ("int", "bigint"),
+    "int": ("bigint", "double"),
+    "float": ("double",),
+    "timestamp_ntz": ("timestamp",),
+    "timestamp": ("timestamp_ntz",),
+    "date": ("timestamp", "timestamp_ntz"),
+}
+
+
+def text_of(value: OptionValue) -> str:
+    """An option or setting as text; `env:NAME` is looked up here and nowhere else."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        if not value.startswith("env:"):
+            return value
+        name = value[4:]
+        if name not in os.environ:
+            raise RunFailure(
+                Kind.ENVIRONMENT,
+                f"the environment variable {name} is not set",
+                helps=(f"set it first: export {name}=…",),
+            )
+        return os.environ[name]
+    return str(int(value)) if value == value.to_integral_value() else str(value)
+
+
+def about(source: JobSource) -> About:
+    return About(source.span.start, source.span.end)
+
+
+def path_of(source: JobSource) -> str | None:
+    path = source.connection.option("path")
+    return None if path is None else text_of(path)
+
+
+def make_missing_directory(source: JobSource) -> str | None:
+    """A stream may begin before its directory does; the directory that was made, if one was."""
+    path = path_of(source) if source.is_stream and source.connection.connector == "file" else None
+    directory = local_path(path) if path else None
+    if path is None or directory is None or directory.exists() or any(c in path for c in "*?[{"):
+        return None
+    directory.mkdir(parents=True)
+    return path
+
+
+def check_schema(spark: SparkSession, source: JobSource, frame: DataFrame) -> None:
+    """Parquet and ORC files know their columns: do they have those that are declared?"""
+    connection, path = source.connection, path_of(source)
+    if connection.format not in ("parquet", "orc") or path is None:
+        return
+    directory = local_path(path)
+    if directory is not None and directory.is_dir() and not any(directory.iterdir()):
+        return
+    from pyspark.errors import AnalysisException
+
+    try:
+        found = spark.read.format(connection.format).load(path).schema
+    except AnalysisException as error:
+        if source.is_stream:
+            return  # no file yet
+        raise explained(error, about(source)) from error
+    held = {f.name.casefold(): f.dataType for f in found.fields}
+    for field in frame.schema.fields:
+        type = held.get(field.name.casefold())
+        if type is None:
+            raise RunFailure(
+                Kind.SOURCE,
+                f"the files of {source.name} have no column {field.name}",
+                about=about(source),
+                helps=(f"they have {', '.join(f.name for f in found.fields)}",),
+            )
+        if not _fits(type, field.dataType):
+            raise RunFailure(
+                Kind.SOURCE,
+                f"{field.name} is {type.simpleString()} in the files of {source.name},"
+                f" and {field.dataType.simpleString()} is declared",
+                about=about(source),
+                helps=(f"declare it as {type.simpleString().upper()}",),
+            )
+
+
+def _fits(held: DataType, declared: DataType) -> bool:
+    a, b = str(held.simpleString()), str(declared.simpleString())
+    if a == b or b in _WIDER.get(a, ()):
+        return True
+    return a.split("(")[0].split("<")[0] == b.split("(")[0].split("<")[0]
