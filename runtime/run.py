@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -359,9 +360,16 @@ class Runner:
         writer = self._writer(frame, running, module).trigger(availableNow=True)
         running.stream = self._started(writer, running)
         while running.stream.isActive and not self._stop.is_set():
-            running.stream.awaitTermination(POLL_SECONDS)
+            self._wait(running.stream)
             self._take_stock([running])
         self._end([running])
+
+    @staticmethod
+    def _wait(stream: StreamingQuery) -> None:
+        from pyspark.errors import StreamingQueryException
+
+        with suppress(StreamingQueryException):  # _end tells it
+            stream.awaitTermination(POLL_SECONDS)
 
     def _forever(
         self,

@@ -47,6 +47,7 @@ class AggregateSteps:
     pane_name: str = ""
     time_sql: str = ""
     shift_us: int = 0
+    instant_key: str = ""  # the key that an instant stands for
 
     def __post_init__(self) -> None:
         names = [k.name for k in self.plan.keys] + [c.name for c in self.plan.calls]
@@ -89,6 +90,9 @@ class AggregateSteps:
             (shift,) = shifts(self.plan.input, name, relation)
             if shift is not None:
                 self.time_sql, self.shift_us = EVENT_TIME, shift
+            elif self.plan.window is None:  # Spark takes one column of event time a stream
+                key = next(k for k in self.plan.keys if k.scalar is attribute)
+                self.instant_key = key.name
 
     def _time(self) -> Scalar | None:
         if isinstance(self.plan.window, TimeWindow):
@@ -99,7 +103,7 @@ class AggregateSteps:
         return next((k.scalar for k in self.plan.keys if k.scalar.column in times), None)
 
     def _native(self, head: str) -> str:
-        groups = [self._key(k) for k in self.plan.keys]
+        groups = [self._key(k) for k in self.plan.keys if k.name != self.instant_key]
         if self.time_sql:
             # Spark would close an instant with the first watermark that reaches it, and rows of
             # the same instant may still come.
@@ -291,26 +295,31 @@ class AggregateSteps:
 
     def over_result(self, tree: exp.Expression) -> exp.Expression:
         """Spark gives a window as one struct; SELECT and HAVING take it apart."""
-        if self.plan.window is None:
-            return tree
 
         def taken_apart(node: exp.Expression) -> exp.Expression:
-            if isinstance(node, exp.Column) and not node.table:
-                if node.name == "window_start":
-                    return self._bound("start")
-                if node.name == "window_end":
-                    return self._bound("end")
-            return node
+            if not isinstance(node, exp.Column) or node.table:
+                return node
+            if self.plan.window is None:
+                is_instant = self.instant_key and node.name == self.instant_key
+                return self._field("start") if is_instant else node
+            if node.name == "window_start":
+                return self._bound("start")
+            return self._bound("end") if node.name == "window_end" else node
 
         return tree.transform(taken_apart)
+
+    def _field(self, name: str) -> exp.Expression:
+        field: exp.Expression = exp.Dot.build(
+            [column(self.window_name), exp.to_identifier(name, quoted=False)]
+        )
+        return field
 
     def _bound(self, which: str) -> exp.Expression:
         window = self._window()
         shift_us = self.shift_us
         if which == "start" and window.range_us < window.slide_us:
             which, shift_us = "end", shift_us + window.range_us
-        field = exp.to_identifier(which, quoted=False)
-        bound: exp.Expression = exp.Dot.build([column(self.window_name), field])
+        bound = self._field(which)
         if not shift_us:
             return bound
         interval = exp.Interval(
@@ -327,6 +336,8 @@ class AggregateSteps:
 
     def _key(self, key: Named) -> str:
         sql = sql_of(key.scalar, self.plan.input.schema)
+        if self.plan.window is not None and sql == self.time_sql and self.plan.is_streaming:
+            sql += " + INTERVAL 0 SECONDS"  # a value like others: the window is the event time
         if sql == _name(key.name):
             return literal(sql)
         return f"F.expr({literal(f'{sql} AS {_name(key.name)}')})"

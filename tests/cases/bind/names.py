@@ -110,7 +110,6 @@ def query_5(s: DataFrame) -> DataFrame:
         F.window("ts", "1 microsecond").alias("instant"),
         F.expr("upper(k) || '!' AS `upper(k) || '!'`"),
         "n_2",
-        "ts",
     )
     # count(*)
     aggregated = grouped.agg(F.expr("count(*) AS n"))

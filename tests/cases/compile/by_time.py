@@ -32,12 +32,11 @@ def query_1(main1: DataFrame) -> DataFrame:
     grouped = filtered.groupBy(
         F.window("ts", "1 microsecond").alias("instant"),
         "srcIP",
-        "ts",
     )
     # count(*)
     aggregated = grouped.agg(F.expr("count(*) AS `count(*)`"))
     # SELECT srcIP, ts, count(*)
-    return aggregated.selectExpr("srcIP", "ts", "`count(*)`")
+    return aggregated.selectExpr("srcIP", "instant.start AS ts", "`count(*)`")
 
 
 def main() -> None:

@@ -96,7 +96,6 @@ def query_4(packets: DataFrame) -> DataFrame:
     grouped = packets.groupBy(
         F.window("ts", "1 microsecond").alias("instant"),
         F.expr("len AS count"),
-        "ts",
     )
     # each group once
     aggregated = grouped.agg(F.expr("count(*) AS `rows`"))

@@ -124,7 +124,7 @@ def query_3(packets: DataFrame) -> DataFrame:
 def query_4(packets: DataFrame) -> DataFrame:
     # panes of 1 minute GROUP BY srcIP
     by_pane = packets.groupBy(F.window("ts", "1 minute").alias("pane"), "srcIP")
-    # sum(len), sum(len)
+    # sum(len)
     panes = by_pane.agg(F.expr("sum(len) AS minute_sum"))
     # [RANGE 1 hour, SLIDE 1 minute]
     windowed = panes.select("*", F.window("pane", "1 hour", "1 minute").alias("window"))
