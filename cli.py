@@ -8,7 +8,8 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ssql.planner.explain import Outline
     from ssql.planner.job import Job
     from ssql.runtime.failures import RunFailure
+    from ssql.runtime.run import Runner
     from ssql.runtime.summary import Summary
 
 FINE, FAILED, WRONG_INPUT = 0, 1, 2
@@ -129,12 +131,11 @@ def _run_job(job: Job, source: Source, options: argparse.Namespace) -> int:
         say=status.around(_say),
         watch=status.show,
     )
-    for signal_number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(signal_number, lambda *_: runner.stop())
     status.say("starting Spark")
     code = FINE
     try:
-        runner.run()
+        with _stopping(runner):
+            runner.run()
     except RunFailure as failure:
         status.clear()
         code = _report_failure(failure, source, runner.log)
@@ -142,6 +143,24 @@ def _run_job(job: Job, source: Source, options: argparse.Namespace) -> int:
     for summary in runner.summaries:
         _say(summary.text())
     return code
+
+
+@contextmanager
+def _stopping(runner: Runner) -> Iterator[None]:
+    """Ctrl-C ends a run in order; a second one ends it at once."""
+    before = {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)}
+
+    def stop(number: int, frame: object) -> None:
+        runner.stop()
+        signal.signal(number, before[signal.Signals(number)])
+
+    for number in before:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _write_results(text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -136,14 +137,22 @@ _SIGNS = tuple(
 
 _CAUSE = re.compile(r"(?:^|\n)(?:Caused by: )?([\w.$]+(?:Exception|Error)): ([^\n]*)")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] ([^\n]*?)(?: SQLSTATE: \w+)?(?:\n|$)")
-_PYTHON = re.compile(r"\n(\w+(?:Error|Exception|Warning)?: [^\n]+)\s*\Z")
+_PYTHON = re.compile(r"(?:^|\n|\s)(\w+(?:Error|Exception|Warning): [^\n]+)(?=\n|\Z)")
+
+
+def spark_errors() -> tuple[type[Exception], ...]:
+    """What a call into Spark may raise."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    return PySparkException, Py4JError
 
 
 def explained(error: BaseException, about: About | None = None) -> RunFailure:
     """A failure of Spark's as one sentence; what Spark said in full stays in `details`."""
     if isinstance(error, RunFailure):
         return error
-    text = str(error)
+    text = "\n".join(_causes(error))
     for sign in _SIGNS:
         if found := re.search(sign.pattern, text):
             message = sign.message
@@ -155,9 +164,19 @@ def explained(error: BaseException, about: About | None = None) -> RunFailure:
     return RunFailure(Kind.QUERY, _sentence(text), about=about, details=text)
 
 
+def _causes(error: BaseException) -> Iterator[str]:
+    """What went wrong, and what that came from, down to the first cause in the JVM."""
+    yield str(error)
+    cause = getattr(error, "_cause", None)
+    while cause is not None:
+        yield f"Caused by: {cause}"
+        cause = getattr(cause, "_cause", None)
+
+
 def _sentence(text: str) -> str:
-    if "Traceback (most recent call last)" in text and (python := _PYTHON.search(text.strip())):
-        return f"a Python function failed: {python[1]}"
+    if "PythonException" in text or "Traceback (most recent call last)" in text:
+        if raised := _PYTHON.findall(text):
+            return f"a Python function failed: {raised[-1]}"
     # The innermost cause says the most, and Spark prints it last.
     conditions = [c for c in _CONDITION.findall(text) if not c[0].startswith("STREAM_FAILED")]
     if conditions:

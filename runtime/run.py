@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from ssql.planner.job import Job, JobQuery, JobSource
 from ssql.runtime import checkpoints, progress, session
-from ssql.runtime.failures import About, Kind, RunFailure, explained
+from ssql.runtime.failures import About, Kind, RunFailure, explained, spark_errors
+from ssql.runtime.lock import CheckpointLock
 from ssql.runtime.output import Printer
 from ssql.runtime.sinks import prepare_file_sink
 from ssql.runtime.sources import (
     about,
     check_schema,
+    check_unread_files,
     make_missing_directory,
     text_of,
 )
@@ -101,21 +103,33 @@ class Runner:
     def run(self) -> list[Summary]:
         """Run to the end, or until stopped."""
         self._check_ends()
+        self._check_environment()
         self._check_sinks()
         try:
             root = self.options.checkpoint or self._scratch_directory()
             local = local_path(root)
-            recorded = self._recorded(LocalStorage(), root) if local is not None else {}
-            spark = self._start(recorded)
-            storage: Storage = LocalStorage() if local is not None else HadoopStorage(spark)
-            if local is None:
+            if local is not None:
+                self._run_locked(local, root)
+            else:
+                spark = self._start({})
+                storage = HadoopStorage(spark)
                 self._recorded(storage, root)
-            self._run(spark, storage, root)
+                self._run(spark, storage, root)
         finally:
             if self._scratch is not None:
                 shutil.rmtree(self._scratch, ignore_errors=True)
         self.log.unlink(missing_ok=True)
         return self.summaries
+
+    def _run_locked(self, directory: Path, root: str) -> None:
+        lock, storage = CheckpointLock(directory), LocalStorage()
+        lock.wait()
+        spark = self._start(self._recorded(storage, root))
+        lock.take(int(spark._jvm.java.lang.ProcessHandle.current().pid()))
+        try:
+            self._run(spark, storage, root)
+        finally:
+            lock.release()
 
     # -------------------------------------------------------------- before Spark starts
 
@@ -134,6 +148,21 @@ class Runner:
                         else "drop --until-done, and stop the run with Ctrl-C",
                     ),
                 )
+
+    def _check_environment(self) -> None:
+        """Secrets are in the environment when the emitted code asks for them."""
+        connections = [(s.connection, about(s)) for s in self.job.sources]
+        for query in self.job.queries:
+            if query.sink is not None:
+                span = query.sink.span
+                connections.append((query.sink.connection, About(span.start, span.end)))
+        for connection, place in connections:
+            for _, value in connection.options:
+                try:
+                    text_of(value)
+                except RunFailure as failure:
+                    failure.about = place
+                    raise
 
     def _check_sinks(self) -> None:
         taken: dict[str, JobQuery] = {}
@@ -212,9 +241,9 @@ class Runner:
         return module
 
     def _ship(self, spark: SparkSession, name: str) -> None:
-        """Executors elsewhere need the user's module, too."""
+        """The processes that run the user's functions need their module, wherever they are."""
         file = getattr(sys.modules[name], "__file__", None)
-        if self._settings["spark.master"].startswith("local") or file is None:
+        if file is None:
             return
         path = Path(file)
         if path.name == "__init__.py":
@@ -225,8 +254,6 @@ class Runner:
         spark.sparkContext.addPyFile(str(path))
 
     def _run(self, spark: SparkSession, storage: Storage, root: str) -> None:
-        from pyspark.errors import PySparkException
-
         module = self._module(spark)
         for source in self.job.sources:
             if made := make_missing_directory(source):
@@ -235,7 +262,7 @@ class Runner:
             if not query.is_streaming and not self._stop.is_set():
                 try:
                     self._batch(spark, module, query)
-                except PySparkException as error:
+                except spark_errors() as error:
                     raise explained(error, About(query.span.start, query.span.end)) from error
         streaming = [q for q in self.job.queries if q.is_streaming]
         if self.options.until_done:
@@ -250,8 +277,6 @@ class Runner:
     def _frame(
         self, spark: SparkSession, module: ModuleType, query: JobQuery, directory: str | None
     ) -> DataFrame:
-        from pyspark.errors import PySparkException
-
         sources = self.job.sources_of(query)
         beats = progress.heartbeat_directories(directory, sources) if directory else {}
         frames = []
@@ -259,7 +284,7 @@ class Runner:
             try:
                 heartbeats = beats.get(source.frame) if query.keeps_state else None
                 frame = progress.read(spark, module, source, heartbeats)
-            except PySparkException as error:
+            except spark_errors() as error:
                 raise explained(error, about(source)) from error
             check_schema(spark, source, frame)
             frames.append(frame)
@@ -305,6 +330,8 @@ class Runner:
             file = local_path(f"{directory}/ssql.json") if kept else None
             since = file.stat().st_mtime if file else (0.0 if kept else None)
             prepare_file_sink(query.sink, path, since)
+        if kept is not None and (here := local_path(directory)):
+            check_unread_files(here, self._settings, About(query.span.start, query.span.end))
         for beats in progress.heartbeat_directories(directory, sources).values():
             storage.make_directory(beats)
         if kept is None:
@@ -396,11 +423,9 @@ class Runner:
             self._end(running)
 
     def _started(self, writer: DataStreamWriter, running: _Running) -> StreamingQuery:
-        from pyspark.errors import PySparkException
-
         try:
             return writer.start()
-        except PySparkException as error:
+        except spark_errors() as error:
             raise explained(error, running.about) from error
 
     def _take_stock(self, running: list[_Running]) -> None:

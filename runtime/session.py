@@ -6,8 +6,10 @@ import logging
 import os
 import re
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,7 +98,7 @@ def start(name: str, chosen: Mapping[str, str], log: Path) -> SparkSession:
     for key, value in chosen.items():
         builder = builder.config(key, value)
     try:
-        with _quiet(log):
+        with _quiet(log), _own_interrupt():
             session = builder.getOrCreate()
             session.sparkContext.setLogLevel(os.environ.get("SSQL_LOG_LEVEL", "WARN"))
     except (PySparkException, OSError, RuntimeError) as error:
@@ -153,6 +155,19 @@ def _quiet(log: Path) -> Iterator[None]:
             os.dup2(saved[1], 2)
             os.close(saved[0])
             os.close(saved[1])
+
+
+@contextmanager
+def _own_interrupt() -> Iterator[None]:
+    """PySpark takes Ctrl-C for itself when it starts; whoever had it before keeps it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def new_log() -> Path:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ssql.planner.catalog import OptionValue
@@ -97,6 +101,58 @@ def check_schema(spark: SparkSession, source: JobSource, frame: DataFrame) -> No
                 about=about(source),
                 helps=(f"declare it as {type.simpleString().upper()}",),
             )
+
+
+_SKIP_MISSING = "spark.sql.files.ignoreMissingFiles"
+
+
+def check_unread_files(checkpoint: Path, settings: Mapping[str, str], place: About) -> None:
+    """A batch that was planned and not done is done again: are its files still there?
+
+    Spark would leave out those that are not, and say nothing.
+    """
+    if settings.get(_SKIP_MISSING) == "true":
+        return
+    done = _numbers(checkpoint / "commits")
+    for batch in sorted(_numbers(checkpoint / "offsets") - done):
+        before = _log_offsets(checkpoint, batch - 1)
+        for at, (last, first) in enumerate(
+            zip_longest(_log_offsets(checkpoint, batch), before, fillvalue=-1)
+        ):
+            for number in range(first + 1, last + 1):
+                for file in _listed_files(checkpoint / "sources" / str(at) / str(number)):
+                    if not file.exists():
+                        raise RunFailure(
+                            Kind.SOURCE,
+                            f"a file was removed before it was read: {file}",
+                            about=place,
+                            helps=(
+                                f"put it back; or go on without it: --conf {_SKIP_MISSING}=true",
+                            ),
+                        )
+
+
+def _numbers(directory: Path) -> set[int]:
+    return {int(f.name) for f in directory.glob("[0-9]*") if f.name.isdecimal()}
+
+
+def _log_offsets(checkpoint: Path, batch: int) -> list[int]:
+    """How far each source had come with a batch; -1 where it is no file source."""
+    file = checkpoint / "offsets" / str(batch)
+    if not file.exists():
+        return []
+    offsets = []
+    for line in file.read_text(encoding="utf-8").splitlines()[2:]:
+        found = json.loads(line) if line.startswith("{") else {}
+        offsets.append(int(found.get("logOffset", -1)))
+    return offsets
+
+
+def _listed_files(log: Path) -> Iterator[Path]:
+    if log.exists():
+        for line in log.read_text(encoding="utf-8").splitlines()[1:]:
+            if path := local_path(json.loads(line)["path"]):
+                yield path
 
 
 def _fits(held: DataType, declared: DataType) -> bool:
