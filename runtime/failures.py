@@ -64,7 +64,7 @@ _SIGNS = tuple(
             r"No space left on device|Disk quota exceeded",
             Kind.SINK,
             "the disk is full",
-            "free some space and run the same command again: with --checkpoint it goes on where it was",
+            "free some space and run it again: with --checkpoint it goes on where it was",
         ),
         (
             r"KAFKA_DATA_SOURCE_NOT_ENABLED|Failed to find data source: kafka",
@@ -91,10 +91,10 @@ _SIGNS = tuple(
             "check the path; it counts from where ssql was started",
         ),
         (
-            r"(?s)CSV header does not conform to the schema\.?\s*Header: (.*?)\s*Schema: (.*?)\s*Expected",
+            r"(?s)CSV header does not conform.*?Header: (.*?)\s*Schema: (.*?)\s*Expected",
             Kind.SOURCE,
             "the CSV file has the columns {1}, and {2} are declared",
-            "declare the columns in the file's order, or write enforceSchema = true to go by position",
+            "declare them in the file's order, or write enforceSchema = true to go by position",
         ),
         (
             r"PARQUET_COLUMN_DATA_TYPE_MISMATCH[^\n]*?file (\S+?)\.? (Data type mismatches[^\n]*)",
@@ -106,10 +106,10 @@ _SIGNS = tuple(
             r"(?:CANNOT_READ_FILE_FOOTER|CANNOT_READ_FOOTER|FAILED_READ_FILE)[^\n]*?file:? (\S+)",
             Kind.SOURCE,
             "a file cannot be read: {1}",
-            "check its format, or skip broken files: --conf spark.sql.files.ignoreCorruptFiles=true",
+            "check its format, or skip such files: --conf spark.sql.files.ignoreCorruptFiles=true",
         ),
         (
-            r"(?:Connection refused|UnknownHostException|No resolvable bootstrap|TimeoutException: Timed? ?out)",
+            r"Connection refused|UnknownHostException|No resolvable bootstrap|TimeoutException",
             Kind.SOURCE,
             "nobody answers at the other end",
             "check the host and the port, and that it is running",
@@ -174,9 +174,9 @@ def _causes(error: BaseException) -> Iterator[str]:
 
 
 def _sentence(text: str) -> str:
-    if "PythonException" in text or "Traceback (most recent call last)" in text:
-        if raised := _PYTHON.findall(text):
-            return f"a Python function failed: {raised[-1]}"
+    in_python = "PythonException" in text or "Traceback (most recent call last)" in text
+    if in_python and (raised := _PYTHON.findall(text)):
+        return f"a Python function failed: {raised[-1]}"
     # The innermost cause says the most, and Spark prints it last.
     conditions = [c for c in _CONDITION.findall(text) if not c[0].startswith("STREAM_FAILED")]
     if conditions:

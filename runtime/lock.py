@@ -30,7 +30,8 @@ class CheckpointLock:
             if python_lives or time.monotonic() > deadline:
                 raise RunFailure(
                     Kind.CHECKPOINT,
-                    f"another run (process {alive[0][0]}) uses the checkpoint in {self._path.parent}",
+                    f"another run uses the checkpoint in {self._path.parent}",
+                    notes=(f"its process is {alive[0][0]}",),
                     helps=("wait until it is done, or stop it",),
                 )
             time.sleep(_POLL_SECONDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from broker import Unavailable, connector_jars
@@ -38,10 +39,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     os.environ["TZ"] = "UTC"  # datetimes without a zone go in and out as UTC
     time.tzset()
     given = {"spark.driver.memory": "2g"}
-    try:
+    with suppress(Unavailable):  # the tests of Kafka skip, and say why
         given["spark.jars"] = ",".join(map(str, connector_jars()))
-    except Unavailable:
-        pass  # the tests of Kafka skip, and say why
     chosen = session.settings("local[2]", given, set(), {})
     log = tmp_path_factory.mktemp("spark") / "spark.log"
     started = session.start("ssql tests", chosen, log)

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from compiled import collected, frame_of, job_of, module_of, stream_ddl
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oracle import Aggregate, WindowQuery, evaluate, same
-from streams import COLUMNS, SECOND, TYPES, queries_with_rows
+from oracle import WindowQuery, evaluate, same
+from streams import COLUMNS, TYPES, queries_with_rows
 
 PACKETS = stream_ddl("s", TYPES, "5 SECONDS", "connector = 'file', format = 'json', path = 'x'")
 

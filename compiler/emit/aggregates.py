@@ -80,7 +80,7 @@ class AggregateSteps:
         return result
 
     def _find_time(self) -> None:
-        """The time that Spark tracks: the window's attribute, or the event time that it came with."""
+        """The time that Spark tracks: the window's attribute, or the event time beside it."""
         attribute = self._time()
         if attribute is None:
             return

@@ -75,15 +75,17 @@ _BIGINT, _DOUBLE, _BOOLEAN = _always("BIGINT"), _always("DOUBLE"), _always("BOOL
 
 def _all() -> tuple[AggregateFunction, ...]:
     any_, number, ordered, boolean = (
-        Argument.ANY, Argument.NUMBER, Argument.ORDERED, Argument.BOOLEAN,
-    )  # fmt: skip
+        Argument.ANY,
+        Argument.NUMBER,
+        Argument.ORDERED,
+        Argument.BOOLEAN,
+    )
     dist, alg, hol = Merging.DISTRIBUTIVE, Merging.ALGEBRAIC, Merging.HOLISTIC
     one, r = AggregateFunction, recipes
-    sample, population = (
-        "if(all.n > 1, all.m2 / (all.n - 1), NULL)",
-        "if(all.n > 0, all.m2 / all.n, NULL)",
-    )
+    sample = "if(all.n > 1, all.m2 / (all.n - 1), NULL)"
+    population = "if(all.n > 0, all.m2 / all.n, NULL)"
     first, last = r.extreme("min", r.by_time), r.extreme("max", r.by_time)
+    least_by, greatest_by = r.extreme("min", r.by_second), r.extreme("max", r.by_second)
     unknown = _always(UNKNOWN_TYPE)
 
     def spread(name: str, value: str) -> AggregateFunction:
@@ -96,7 +98,10 @@ def _all() -> tuple[AggregateFunction, ...]:
 
     return (
         one("count", any_, 1, 32, dist, True, _BIGINT, "count(*) or count(x)", r.counted("count")),
-        one("count_if", boolean, 1, 1, dist, True, _BIGINT, "count_if(condition)", r.counted("count_if")),
+        one(
+            "count_if", boolean, 1, 1, dist, True, _BIGINT, "count_if(condition)",
+            r.counted("count_if"),
+        ),
         one("sum", number, 1, 1, dist, True, _sum, "sum(x)", r.summed),
         one("avg", number, 1, 1, alg, True, _average, "avg(x)", r.averaged),
         merged("min", ordered, _same, "min(x)"),
@@ -114,16 +119,28 @@ def _all() -> tuple[AggregateFunction, ...]:
         spread("stddev_pop", f"sqrt({population})"),
         one("first", any_, 1, 2, dist, False, _same, "first(x [, ignore_nulls])", first),
         one("last", any_, 1, 2, dist, False, _same, "last(x [, ignore_nulls])", last),
-        one("min_by", any_, 2, 2, dist, False, _same, "min_by(x, y)", r.extreme("min", r.by_second)),
-        one("max_by", any_, 2, 2, dist, False, _same, "max_by(x, y)", r.extreme("max", r.by_second)),
+        one("min_by", any_, 2, 2, dist, False, _same, "min_by(x, y)", least_by),
+        one("max_by", any_, 2, 2, dist, False, _same, "max_by(x, y)", greatest_by),
         one("collect_list", ordered, 1, 1, hol, False, _array, "collect_list(x)", r.collected_list),
         one("collect_set", ordered, 1, 1, hol, False, _array, "collect_set(x)", r.collected_set),
-        one("approx_count_distinct", any_, 1, 2, hol, False, _BIGINT, "approx_count_distinct(x [, error])", r.approx_count_distinct),
-        one("approx_percentile", any_, 2, 3, hol, False, unknown, "approx_percentile(x, p [, accuracy])", r.approx_percentile),
-        one("percentile", number, 2, 3, hol, False, unknown, "percentile(x, p [, frequency])", r.percentile),
+        one(
+            "approx_count_distinct", any_, 1, 2, hol, False, _BIGINT,
+            "approx_count_distinct(x [, error])", r.approx_count_distinct,
+        ),
+        one(
+            "approx_percentile", any_, 2, 3, hol, False, unknown,
+            "approx_percentile(x, p [, accuracy])", r.approx_percentile,
+        ),
+        one(
+            "percentile", number, 2, 3, hol, False, unknown,
+            "percentile(x, p [, frequency])", r.percentile,
+        ),
         one("median", number, 1, 1, hol, False, _DOUBLE, "median(x)", r.median),
         one("mode", ordered, 1, 2, hol, False, _same, "mode(x)", r.mode),
-        one("heavy_hitters", ordered, 2, 2, hol, False, _array, "heavy_hitters(x, least_share)", r.heavy_hitters),
+        one(
+            "heavy_hitters", ordered, 2, 2, hol, False, _array,
+            "heavy_hitters(x, least_share)", r.heavy_hitters,
+        ),
     )  # fmt: skip
 
 
@@ -145,9 +162,9 @@ ARRIVAL_ORDERED = frozenset({"listagg", "string_agg", "histogram_numeric"})
 def recipe_of(function: str, call: recipes.Call) -> recipes.Recipe | None:
     """How a call is computed; None if this form of it has no meaning on a stream."""
     known = AGGREGATES.get(function)
-    if known is not None and call.is_plain:
-        if recipe := known.recipe(call):
-            return recipe
+    recipe = known.recipe(call) if known is not None and call.is_plain else None
+    if recipe is not None:
+        return recipe
     if call.distinct or function in ARRIVAL_ORDERED or function in OWN_AGGREGATES:
         return None
     return recipes.opaque(call)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import ceil, log2
 
 INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 
@@ -108,11 +109,10 @@ def summed(call: Call) -> Recipe:
 def averaged(call: Call) -> Recipe:
     exact = call.type.startswith(("DECIMAL", "INTERVAL"))
     if call.distinct:
-        add = "(total, value) -> total + value"
+        add = "CAST(0 AS DOUBLE), (total, value) -> total + value"
         return _distinct(
-            call,
-            lambda v: f"if(size({v}) > 0, aggregate({v}, CAST(0 AS DOUBLE), {add}) / size({v}), NULL)",
-        )  # fmt: skip
+            call, lambda v: f"if(size({v}) > 0, aggregate({v}, {add}) / size({v}), NULL)"
+        )
     value = call.x if exact else f"CAST({call.x} AS DOUBLE)"
     parts = (
         Part(name="sum", rows=f"sum({value}){call.where()}"),
@@ -202,8 +202,12 @@ def extreme(function: str, ordered_by: Callable[[Call], str]) -> Builder:
         value = f"{function}_by({call.x}, {order}){where}"
         parts = (
             Part(name="value", rows=value, merge=f"{function}_by({{part}}, {{at}}){{where}}"),
-            Part(name="at", rows=f"{function}({order}){where}", merge=f"{function}({{part}}){{where}}"),
-        )  # fmt: skip
+            Part(
+                name="at",
+                rows=f"{function}({order}){where}",
+                merge=f"{function}({{part}}){{where}}",
+            ),
+        )
         return Recipe(parts=parts, finish=lambda c: c["value"], whole=value)
 
     return build
@@ -243,13 +247,12 @@ def _values(call: Call, finish: Callable[[str], str], whole: str | None = None) 
         rows=f"collect_list({call.x}){call.where()}",
         merge="flatten(collect_list({part}){where})",
     )
+    of_sorted = f"v -> if(size(v) > 0, {finish('v')}, NULL)"
     return Recipe(
         parts=(part,),
-        finish=lambda c: (
-            f"transform(array(array_sort({c['values']})), v -> if(size(v) > 0, {finish('v')}, NULL))[0]"
-        ),
+        finish=lambda c: f"transform(array(array_sort({c['values']})), {of_sorted})[0]",
         whole=whole,
-    )  # fmt: skip
+    )
 
 
 def _at_share(share: str) -> str:
@@ -337,8 +340,6 @@ def heavy_hitters(call: Call) -> Recipe | None:
 def approx_count_distinct(call: Call) -> Recipe | None:
     """A HyperLogLog sketch. Its estimate goes by the order of rows until it is merged with another,
     so it is merged with itself."""
-    from math import ceil, log2
-
     bits = 12
     if len(call.arguments) > 1:
         try:
@@ -355,16 +356,16 @@ def approx_count_distinct(call: Call) -> Recipe | None:
         rows=f"hll_sketch_agg({value}, {bits}){call.where()}",
         merge="hll_union_agg({part}){where}",
     )
-    return Recipe(
-        parts=(part,),
-        finish=lambda c: f"coalesce(hll_sketch_estimate(hll_union({c['sketch']}, {c['sketch']})), 0)",
-    )  # fmt: skip
+
+    def finish(c: Columns) -> str:
+        merged = f"hll_union({c['sketch']}, {c['sketch']})"
+        return f"coalesce(hll_sketch_estimate({merged}), 0)"
+
+    return Recipe(parts=(part,), finish=finish)
 
 
 def approx_percentile(call: Call) -> Recipe | None:
     """A KLL sketch: exact until a window has more values than the accuracy asks for."""
-    from math import ceil
-
     if call.distinct or len(call.arguments) < 2:
         return None
     accuracy = call.arguments[2] if len(call.arguments) > 2 else "10000"
