@@ -1,5 +1,5 @@
 # Everything here makes its own virtual environment when there is none: nothing is to be installed
-# by hand but Python 3.11 or newer and, for the tests that run Spark, Java 17 or newer.
+# by hand but Python 3.11 or newer and, for what runs Spark, Java 17 or newer.
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -8,12 +8,15 @@ READY  := $(VENV)/.ready
 
 .PHONY: demo test lint bench dev docs clean java
 
-demo: $(READY)  ## compile an example and print the PySpark code that it becomes
-	@echo "\$$ cat examples/traffic.ssql"
-	@cat examples/traffic.ssql
+demo: $(READY) java  ## compile an example, print the PySpark code that it becomes, and run it
+	@echo "\$$ cat examples/sliding.ssql"
+	@cat examples/sliding.ssql
 	@echo
-	@echo "\$$ ssql compile examples/traffic.ssql"
-	@$(BIN)/ssql compile examples/traffic.ssql
+	@echo "\$$ ssql compile examples/sliding.ssql"
+	@$(BIN)/ssql compile examples/sliding.ssql
+	@echo
+	@echo "\$$ ssql run examples/sliding.ssql --until-done"
+	@$(BIN)/ssql run examples/sliding.ssql --until-done
 
 test: $(READY) java  ## the whole test suite
 	$(BIN)/python -m pytest
@@ -35,7 +38,7 @@ dev: $(READY)  ## an environment to work in
 
 java:
 	@command -v java >/dev/null 2>&1 || { \
-	  echo "Java is not on the PATH, and the tests run Spark, which needs Java 17 or newer."; \
+	  echo "Java is not on the PATH, and Spark needs Java 17 or newer."; \
 	  echo "Install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17)"; \
 	  echo "and try again."; exit 1; }
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ssql.compiler.source import Source
     from ssql.planner.explain import Outline
     from ssql.planner.job import Job
+    from ssql.planner.logical import Query
     from ssql.runtime.failures import RunFailure
     from ssql.runtime.run import Runner
     from ssql.runtime.summary import Summary
@@ -91,11 +92,20 @@ def _explain(options: argparse.Namespace) -> int:
         diagnostics = checked.diagnostics
         asked = [*checked.program.queries, *checked.program.explained]
         asked.sort(key=lambda q: q.statement_span)
-        outlines = [outline_query(q, verbose=options.verbose) for q in asked]
+        outlines = [outline_query(q, verbose=options.verbose, chosen=_chosen(q)) for q in asked]
     code = _report([(source, d) for d in diagnostics], options.format, to_stdout=False)
     if code == FINE:
         _show_outlines(outlines)
     return code
+
+
+def _chosen(query: Query) -> str:
+    from ssql.planner.choose import Choice, choose
+
+    choice = choose(query)
+    if isinstance(choice, Choice):
+        return f"plan {choice.plan}: {choice.reason}"
+    return f"no plan yet: {choice.what} is not compiled yet"
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -142,6 +152,8 @@ def _run_job(job: Job, source: Source, options: argparse.Namespace) -> int:
     status.clear()
     for summary in runner.summaries:
         _say(summary.text())
+    if any(s.late for s in runner.summaries):
+        _say("late rows came after the watermark: declare more disorder, if they should count")
     return code
 
 
@@ -188,6 +200,8 @@ def _report_failure(failure: RunFailure, source: Source, log: Path) -> int:
         with log.open("a", encoding="utf-8") as file:
             file.write(f"\n{failure.details}\n")
         helps = (*helps, f"all that Spark said is in {log}")
+    else:
+        log.unlink(missing_ok=True)
     found = Diagnostic(code, failure.message, span, notes=failure.notes, helps=helps)
     _report([(source, found)], "text")
     return WRONG_INPUT if failure.kind in (Kind.CHECKPOINT, Kind.ENDLESS) else FAILED

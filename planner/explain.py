@@ -70,13 +70,16 @@ class Outline:
             )
 
 
-def outline_query(query: Query, *, verbose: bool = False) -> Outline:
-    """The logical plan; with `verbose`, the columns that each operator gives."""
+def outline_query(query: Query, *, verbose: bool = False, chosen: str | None = None) -> Outline:
+    """The logical plan; with `verbose`, the columns that each operator gives; the plan that was
+    chosen to run it, in words."""
     plan = outline(query.plan)
     if verbose:
         plan = _with_columns(plan, query.plan)
     title = f"Query {query.number} → {_target(query.output)}"
-    details = (f"plan: {query.forced_plan} (asked for by a hint)",) if query.forced_plan else ()
+    details = (chosen,) if chosen else ()
+    if query.forced_plan and not chosen:
+        details = (f"plan: {query.forced_plan} (asked for by a hint)",)
     return Outline(title, details, (plan,))
 
 

@@ -23,7 +23,7 @@ class JobSource:
     is_stream: bool
     connection: Connection
     columns: tuple[tuple[str, str], ...]  # names and types
-    time: str | None = None  # the watermark's column, as SQL
+    time: str | None = None  # the watermark's column
     delay: str | None = None
     plausible: str | None = None  # the condition that a row's time has to meet
     rows: int | None = None  # of a generated stream that ends

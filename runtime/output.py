@@ -7,6 +7,8 @@ import io
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from ssql.runtime.progress import quoted
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
@@ -85,7 +87,7 @@ def _csv_line(cells: list[str]) -> str:
 def _column(name: str) -> Column:
     from pyspark.sql import functions as F
 
-    return F.col(f"`{name.replace('`', '``')}`")
+    return F.expr(quoted(name))
 
 
 def _text(name: str, type: DataType) -> Column:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -13,8 +14,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 # Later than any row may be, so that every window closes.
-END_OF_TIME = "9000-01-01T00:00:00Z"
+END_OF_TIME = "9000-01-01T00:00:00"
 _HEARTBEAT = "__heartbeat"
+
+
+def quoted(name: str) -> str:
+    """A column's name as SQL, whatever it is."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def rows_in(source: JobSource) -> str:
@@ -41,7 +47,7 @@ def _counted(frame: DataFrame, source: JobSource) -> DataFrame:
     if source.plausible is not None:
         rejected = f"NOT coalesce({source.plausible}, false)"
     elif source.acceptor is not None:
-        rejected = " AND ".join(f"`{n.replace('`', '``')}` IS NULL" for n, _ in source.columns)
+        rejected = " AND ".join(f"{quoted(n)} IS NULL" for n, _ in source.columns)
     else:
         rejected = "false"
     return frame.observe(
@@ -63,23 +69,15 @@ def _with_heartbeats(
     from pyspark.sql import functions as F
 
     assert source.time is not None and source.delay is not None and source.plausible is not None
-    time = source.time.replace("`", "")
-    schema = frame.schema
-    beats = (
-        spark.readStream.schema(f"`{time}` {schema[time].dataType.simpleString()}")
-        .json(directory)
-        .select(
-            *(
-                F.col(f"`{f.name}`")
-                if f.name == time
-                else F.lit(None).cast(f.dataType).alias(f.name)
-                for f in schema.fields
-            ),
-            F.lit(True).alias(_HEARTBEAT),
-        )
-    )
+    time, schema = quoted(source.time), frame.schema
+    columns = [
+        F.expr(time) if f.name == source.time else F.lit(None).cast(f.dataType).alias(f.name)
+        for f in schema.fields
+    ]
+    reader = spark.readStream.schema(f"{time} {schema[source.time].dataType.simpleString()}")
+    beats = reader.json(directory).select(*columns, F.lit(True).alias(_HEARTBEAT))
     rows = frame.where(source.plausible).withColumn(_HEARTBEAT, F.lit(False))
-    both = rows.union(beats).withWatermark(source.time, source.delay)
+    both = rows.union(beats).withWatermark(time, source.delay)
     return both.where(f"NOT ({_HEARTBEAT} AND spark_partition_id() >= 0)").drop(_HEARTBEAT)
 
 
@@ -90,5 +88,4 @@ def heartbeat_directories(root: str, sources: tuple[JobSource, ...]) -> Mapping[
 def end_time(storage: Storage, source: JobSource, directory: str) -> None:
     """The last heartbeat of a stream: nothing more is to come."""
     assert source.time is not None
-    name = source.time.replace("`", "")
-    storage.write(f"{directory}/end.json", f'{{"{name}": "{END_OF_TIME}"}}\n')
+    storage.write(f"{directory}/end.json", json.dumps({source.time: END_OF_TIME}) + "\n")

@@ -160,10 +160,11 @@ class AggregateSteps:
         )
 
     def _own_range(self, call: AggregateCall) -> int | None:
-        window = self._window()
-        if not isinstance(call.window, TimeWindow) or call.window.range_us == window.range_us:
+        """The RANGE of a call that is shorter than the aggregate's."""
+        window = self.plan.window
+        if not isinstance(call.window, TimeWindow) or not isinstance(window, TimeWindow):
             return None
-        return call.window.range_us
+        return None if call.window.range_us == window.range_us else call.window.range_us
 
     def _spark_window(self, window: TimeWindow, time: str) -> str:
         # Windows end at origin + k·SLIDE; Spark counts from where they start.
@@ -205,15 +206,14 @@ class AggregateSteps:
         """The aggregates of all calls, straight from rows."""
         columns: dict[str, _Column] = {}
         for call in self.plan.calls:
-            own = self._own_range(call) if self.plan.window else None
-            conditions = [self._within(self.time_sql, own)] if own else []
-            recipe = self._recipe(call, *conditions)
+            own = self._own_range(call)
+            recipe = self._recipe(call, *([self._within(self.time_sql, own)] if own else []))
             if recipe.whole or recipe.finish is None:
                 sql = recipe.whole or recipe.parts[0].rows
                 columns[call.name] = _Column(call.name, sql)
                 continue
             names = self._part_columns(call, recipe, columns)
-            self._finished.append(_Column(call.name, recipe.finish(names)))
+            self._finished.append(_Column(call.name, recipe.finish(_quoted(names))))
         return list(columns.values())
 
     def _part_columns(
@@ -226,16 +226,13 @@ class AggregateSteps:
             if same is None:
                 same = _Column(self._part_name(call, recipe, part), part.rows)
                 columns[same.name] = same
-            names[part.name] = _name(same.name)
+            names[part.name] = same.name
         return names
 
     def _part_name(self, call: AggregateCall, recipe: Recipe, part: Part) -> str:
-        if recipe.finish is None and self._own_range_or_none(call) is None:
+        if recipe.finish is None and self._own_range(call) is None:
             return call.name
         return self._free(_part_text(call, part))
-
-    def _own_range_or_none(self, call: AggregateCall) -> int | None:
-        return self._own_range(call) if self.plan.window else None
 
     def _from_panes(self) -> tuple[list[_Column], list[_Column]]:
         """What panes keep, and what windows make of it."""
@@ -244,33 +241,38 @@ class AggregateSteps:
         for call in self.plan.calls:
             recipe = self._recipe(call)
             panes = self._part_columns(call, recipe, rows)
-            own = self._own_range(call)
-            conditions = [self._within(f"{_name(self.pane_name)}.start", own)] if own else []
-            windows = {}
-            for part in recipe.parts:
-                where = filter_clause(*conditions)
-                sql = part.merge.format(part=panes[part.name], where=where, **_others(panes))
-                if own and part.empty is not None:
-                    sql = f"coalesce({sql}, {part.empty})"
-                same = next((c for c in merged.values() if c.sql == sql), None)
-                if same is None:
-                    same = _Column(self._merged_name(call, recipe, part, merged), sql)
-                    merged[same.name] = same
-                windows[part.name] = _name(same.name)
+            windows = {
+                part.name: self._merged(call, recipe, part, panes, merged) for part in recipe.parts
+            }
             if recipe.finish is not None:
-                self._finished.append(_Column(call.name, recipe.finish(windows)))
-            elif windows[recipe.parts[0].name] != _name(call.name):
-                self._finished.append(_Column(call.name, windows[recipe.parts[0].name]))
+                self._finished.append(_Column(call.name, recipe.finish(_quoted(windows))))
+            elif (same := windows[recipe.parts[0].name]) != call.name:
+                self._finished.append(_Column(call.name, _name(same)))
         return list(rows.values()), list(merged.values())
 
-    def _merged_name(
-        self, call: AggregateCall, recipe: Recipe, part: Part, merged: dict[str, _Column]
+    def _merged(
+        self,
+        call: AggregateCall,
+        recipe: Recipe,
+        part: Part,
+        panes: dict[str, str],
+        merged: dict[str, _Column],
     ) -> str:
-        if recipe.finish is None:
-            return call.name
-        name = _part_text(call, part)
-        while name in merged or name.casefold() in {c.name.casefold() for c in self.plan.calls}:
-            name += "_"
+        """The column of a part over windows; one that is there already serves again."""
+        own = self._own_range(call)
+        where = filter_clause(
+            *([self._within(f"{_name(self.pane_name)}.start", own)] if own else [])
+        )
+        names = _quoted(panes)
+        sql = part.merge.format(**names, part=names[part.name], where=where)
+        if own and part.empty is not None:
+            sql = f"coalesce({sql}, {part.empty})"
+        same = next((c.name for c in merged.values() if c.sql == sql), None)
+        if same is not None:
+            return same
+        name = call.name if recipe.finish is None else panes[part.name]
+        name = self._free(name) if name in merged else name
+        merged[name] = _Column(name, sql)
         return name
 
     def _recipe(self, call: AggregateCall, *conditions: str) -> Recipe:
@@ -366,8 +368,8 @@ def _aliased(column: _Column) -> str:
     return f"F.expr({literal(f'{column.sql} AS {_name(column.name)}')})"
 
 
-def _others(panes: dict[str, str]) -> dict[str, str]:
-    return {name: sql for name, sql in panes.items() if name not in ("part", "where")}
+def _quoted(names: dict[str, str]) -> dict[str, str]:
+    return {part: _name(name) for part, name in names.items()}
 
 
 def _window_call(time: str, range_us: int, slide_us: int, start_us: int) -> str:

@@ -25,7 +25,6 @@ from ssql.planner.datagen import generator
 from ssql.planner.explain import outline_query
 from ssql.planner.job import Job, JobFunction, JobQuery, JobSink, JobSource
 from ssql.planner.logical import Aggregate, OneRow, Program, StreamScan, TableScan, walk
-from ssql.planner.scalar import column, to_sql
 
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^'\n]*'|#[^\n]*")
 
@@ -168,7 +167,7 @@ def _job_source(reading: _Reading) -> JobSource:
         is_stream=isinstance(entry, Stream),
         connection=connection,
         columns=tuple((c.name, c.type) for c in entry.columns),
-        time=to_sql(column(watermark.column)) if watermark else None,
+        time=watermark.column if watermark else None,
         delay=watermark_delay(watermark) if watermark else None,
         plausible=plausible(watermark.column) if watermark else None,
         rows=made.rows if made else None,
