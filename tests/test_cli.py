@@ -104,7 +104,8 @@ def test_compile_knows_no_machine(good: Path, capsys: pytest.CaptureFixture[str]
 def test_explain(good: Path, bad: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", str(good)]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("Query 1 → console\n└─ Project\n")
+    assert shown.startswith("Query 1 → console\n│    plan stateless: it keeps no state")
+    assert "\n└─ Project\n" in shown
     assert "STRING" not in shown
     assert main(["explain", "--verbose", str(good)]) == 0
     assert "gives k STRING" in capsys.readouterr().out
@@ -145,7 +146,10 @@ def test_standard_input(
 
 
 def test_help_has_examples() -> None:
-    for arguments in (["--help"], *([c, "--help"] for c in ("check", "compile", "explain", "fmt"))):
+    for arguments in (
+        ["--help"],
+        *([c, "--help"] for c in ("check", "compile", "explain", "fmt", "run")),
+    ):
         shown = run(*arguments)
         assert shown.returncode == 0
         assert "example:\n  ssql " in shown.stdout
