@@ -34,8 +34,8 @@ def rows_of(ratio: int, groups: int) -> int:
     """So many that a row's copies stay within bounds: time for few groups, state for many."""
     if (ratio, groups) == HEADLINE:
         return HEADLINE_ROWS
-    copies = 12_000_000 if groups > 10_000 else 60_000_000
-    return max(20_000, min(4_000_000, copies // ratio))
+    most, copies = (1_000_000, 4_000_000) if groups > 10_000 else (4_000_000, 60_000_000)
+    return max(10_000, min(most, copies // ratio))
 
 
 def generate(spark: Any, path: str, rows: int, groups: int) -> None:

@@ -467,7 +467,7 @@ def _is_exhausted(running: _Running) -> bool:
     if not ends or running.stream is None or running.stream.lastProgress is None:
         return True
     for source in running.stream.lastProgress.sources:
-        if source.description.startswith("RateStreamMicroBatch"):
+        if source.description.startswith("RatePerMicroBatchStream"):
             offset = json.loads(source.endOffset or "{}").get("offset", 0)
             if offset < max(ends):
                 return False

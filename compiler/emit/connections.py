@@ -274,7 +274,7 @@ def kafka_value(sink: Sink | None) -> list[Call]:
     columns = [f"CAST({to_sql(column(str(key)))} AS STRING) AS key"] if key else []
     if headers := connection.option("headers"):
         names = [n.strip() for n in str(headers).split(",")]
-        pairs = (f"struct({_sql_string(n)}, {_as_bytes(n)})" for n in names)
+        pairs = (f"named_struct('key', {_sql_string(n)}, 'value', {_as_bytes(n)})" for n in names)
         columns.append(f"array({', '.join(pairs)}) AS headers")
     columns.append("to_json(struct(*)) AS value")
     return [Call("selectExpr", tuple(literal(c) for c in columns))]

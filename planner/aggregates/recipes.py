@@ -388,7 +388,7 @@ def approx_percentile(call: Call) -> Recipe | None:
 
     def finish(c: Columns) -> str:
         if _is_array(share):
-            shares = f"transform({share}, share -> CAST(share AS DOUBLE))"
+            shares = f"CAST({share} AS ARRAY<DOUBLE>)"
             quantiles = f"kll_sketch_get_quantile_{kind}({c['sketch']}, {shares})"
             value = f"transform({quantiles}, x -> {decode.format(x='x')})"
         else:
