@@ -109,6 +109,7 @@ def _chosen(query: Query) -> str:
 
 
 def _run(options: argparse.Namespace) -> int:
+    gc.enable()  # a run may live for years
     from ssql.compiler.pipeline import compile_job
 
     source, diagnostics = _read(options.file)

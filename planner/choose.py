@@ -20,7 +20,7 @@ from ssql.planner.logical import (
     Query,
     walk,
 )
-from ssql.planner.progress import shifts
+from ssql.planner.progress import shifts, time_of
 from ssql.planner.scalar import to_sql
 from ssql.planner.span import Span
 from ssql.planner.windows import LookupJoin, TimeWindow
@@ -170,13 +170,14 @@ def _missing(plan: Plan) -> Unsupported | None:
 def _missing_aggregate(node: Aggregate, help: str) -> Unsupported | None:
     if node.window is not None and not isinstance(node.window, TimeWindow):
         return Unsupported("a window by rows, or without a RANGE", node.window.span, help)
-    if node.is_streaming and isinstance(node.window, TimeWindow) and node.window.attribute.column:
-        relation, name = node.window.attribute.column
+    time = time_of(node) if node.is_streaming else None
+    if time is not None and time.column:
+        relation, name = time.column
         if len(shifts(node.input, name, relation)) > 1:
             return Unsupported(
-                f"a window by {name} over results of different windows",
-                node.window.span,
-                "say WA window_end, or aggregate them one by one",
+                f"an aggregate by {name} over results of different windows",
+                time.span,
+                "go by window_end, or aggregate them one by one",
             )
     for call in node.calls:
         if not (node.is_streaming or node.window or call.function == "heavy_hitters"):
@@ -186,16 +187,26 @@ def _missing_aggregate(node: Aggregate, help: str) -> Unsupported | None:
             what = f"{'DISTINCT in ' if distinct else ''}{call.function} over a stream"
             return Unsupported(what, call.scalar.span, "use another aggregate")
         inner = call.scalar.tree.find(exp.Anonymous)
-        for argument in inner.expressions[1:] if inner else ():
-            if call.function in _CONSTANT_SECOND and argument.find(exp.Column):
+        if call.function in _OF_A_SHARE and inner is not None and len(inner.expressions) > 1:
+            share = inner.expressions[1]
+            if not all(map(_is_share, _items(share))):
                 return Unsupported(
-                    f"{call.function} of a share that differs by row",
+                    f"{call.function} of anything but shares from 0 to 1",
                     call.scalar.span,
-                    "write a number",
+                    "write a number, as in 0.95, or several, as in array(0.5, 0.95)",
                 )
     return None
 
 
-_CONSTANT_SECOND = frozenset(
-    {"percentile", "approx_percentile", "percentile_approx", "heavy_hitters"}
-)
+def _items(share: exp.Expression) -> list[exp.Expression]:
+    is_array = isinstance(share, exp.Array) or share.name.lower() == "array"
+    return list(share.expressions) if is_array else [share]
+
+
+def _is_share(tree: exp.Expression) -> bool:
+    while isinstance(tree, exp.Cast | exp.TryCast | exp.Paren):
+        tree = tree.this
+    return isinstance(tree, exp.Literal) and not tree.is_string and 0 <= float(tree.name) <= 1
+
+
+_OF_A_SHARE = frozenset({"percentile", "approx_percentile", "percentile_approx", "heavy_hitters"})

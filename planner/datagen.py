@@ -5,6 +5,7 @@ Endless and in real time without `rows`; with it, so many rows of a time of thei
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -104,16 +105,20 @@ class Generator:
     def _value_sql(self, wanted: Column) -> str:
         uniform = self._uniform(wanted.name)
         match wanted.type.split("(")[0]:
-            case "STRING":
+            case "STRING" | "VARCHAR" | "CHAR":
                 place = f"pow({uniform}, {1 + self.skew!r})" if self.skew else uniform
                 key = f"CAST(floor({self.keys} * {place}) AS INT)"
-                if "ip" in wanted.name.lower():
+                if _ADDRESS.search(wanted.name):
                     return f"concat('10.0.', {key} div 256, '.', {key} % 256)"
                 return f"concat('key_', {key})"
             case "BOOLEAN":
                 return f"{uniform} < 0.5"
-            case "FLOAT" | "DOUBLE" | "DECIMAL":
+            case "FLOAT" | "DOUBLE":
                 return f"CAST({uniform} * {self.integers} AS {wanted.type})"
+            case "DECIMAL":
+                digits, scale = map(int, re.findall(r"\d+", wanted.type) or (10, 0))
+                below = min(self.integers, 10 ** (digits - scale)) - Decimal(10) ** -scale
+                return f"CAST({uniform} * {max(below, Decimal(0))} AS {wanted.type})"
             case "TIMESTAMP" | "TIMESTAMP_LTZ" | "TIMESTAMP_NTZ" | "DATE":
                 return f"CAST({self._time_sql(wanted.name)} AS {wanted.type})"
         if wanted.type not in _LARGEST:
@@ -135,6 +140,7 @@ class Generator:
         return f"pmod(xxhash64(value, {self.seed}{words}), 1048576) / 1048576D"
 
 
+_ADDRESS = re.compile(r"(?:^|_)(?i:ip)(?:$|_)|IP$")
 _LARGEST = {"TINYINT": 128, "SMALLINT": 32_768, "INT": 2**31, "BIGINT": 2**53}
 
 

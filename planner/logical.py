@@ -264,7 +264,12 @@ class Aggregate(Node):
                 Field(name="window_end", type=type, progressing=in_time),
             ]
         fields += [
-            Field(name=k.name, type=k.scalar.type, progressing=k.scalar.column in times)
+            Field(
+                name=k.name,
+                type=k.scalar.type,
+                # Windows come out by their end; within them a time is a value like others.
+                progressing=self.window is None and k.scalar.column in times,
+            )
             for k in self.keys
         ]
         fields += [Field(name=c.name, type=c.scalar.type) for c in self.calls]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ssql.planner.logical import Aggregate, Alias, Filter, Join, Plan, Project, StreamScan, Union
+from ssql.planner.scalar import Scalar
 from ssql.planner.windows import TimeWindow
 
 # A row outside of these has a broken clock or a placeholder for its time. One such row would
@@ -22,15 +23,17 @@ def shifts(plan: Plan, name: str, relation: str | None = None) -> set[int | None
     match plan:
         case StreamScan():
             return {None}
+        case Aggregate(window=TimeWindow() as window):
+            # Its own windows were shifted by as much as the time that they go by.
+            length_us = window.range_us if name == "window_start" else 0
+            inner = _shifts_of(plan.input, window.attribute)
+            return {(shift or 0) + length_us - CLOSING_US for shift in inner}
         case Aggregate():
-            if isinstance(plan.window, TimeWindow) and name in ("window_start", "window_end"):
-                range_us = plan.window.range_us if name == "window_start" else 0
-                return {range_us - CLOSING_US}
-            return {0}  # a key: the instant itself
+            key = next(k for k in plan.keys if k.name == name)
+            return {shift or 0 for shift in _shifts_of(plan.input, key.scalar)}
         case Project():
             item = next(i for i in plan.items if i.name == name)
-            inner = item.scalar.column
-            return shifts(plan.input, inner[1], inner[0]) if inner else {None}
+            return _shifts_of(plan.input, item.scalar)
         case Filter():
             return shifts(plan.input, name, relation)
         case Alias():
@@ -48,3 +51,17 @@ def shifts(plan: Plan, name: str, relation: str | None = None) -> set[int | None
                     if field.name == name and relation in (None, field.relation):
                         return shifts(side.input, name, relation)
     return {None}
+
+
+def _shifts_of(plan: Plan, time: Scalar) -> set[int | None]:
+    return shifts(plan, time.column[1], time.column[0]) if time.column else {None}
+
+
+def time_of(plan: Aggregate) -> Scalar | None:
+    """The time that closes the groups of an aggregate: its window's, or that of a key."""
+    if isinstance(plan.window, TimeWindow):
+        return plan.window.attribute
+    if not plan.is_streaming:
+        return None
+    times = {(f.relation, f.name) for f in plan.input.schema if f.progressing}
+    return next((k.scalar for k in plan.keys if k.scalar.column in times), None)

@@ -28,7 +28,7 @@ class Record:
     sources: Mapping[str, str]
     sink: str
     settings: Mapping[str, str]
-    flushed: bool = False
+    flush: str = ""  # "begun" or "done", once --flush has closed the windows
 
     def text(self) -> str:
         fields = {"format": FORMAT, **{f: getattr(self, f) for f in self.__slots__}}
@@ -95,7 +95,7 @@ def check(kept: Record, now: Record, query: JobQuery, directory: str, *, flush: 
             notes=tuple(differences),
             helps=("undo the change, or start anew with another checkpoint directory",),
         )
-    if kept.flushed and not flush:
+    if kept.flush == "done" or (kept.flush and not flush):
         raise RunFailure(
             Kind.CHECKPOINT,
             f"the windows of the checkpoint in {directory} were closed with --flush",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from ssql.runtime.failures import Kind, RunFailure
@@ -21,12 +22,17 @@ class CheckpointLock:
     def __init__(self, directory: Path) -> None:
         self._path = directory / _FILE
 
-    def wait(self) -> None:
-        """Until nobody holds it; not longer than a dying JVM takes."""
-        holders = self._holders()
+    def take(self) -> None:
+        """Hold it from now on; waits no longer than a dying JVM takes."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
         deadline = time.monotonic() + _PATIENCE_SECONDS
-        while alive := [p for p in holders if _is_alive(p)]:
-            python_lives = len(holders) > 1 and holders[0] in alive
+        while not self._created():
+            holders = self._holders()
+            alive = [p for p in holders if _is_alive(p)]
+            if not alive:
+                self._remove_stale()
+                continue
+            python_lives = holders[0] in alive
             if python_lives or time.monotonic() > deadline:
                 raise RunFailure(
                     Kind.CHECKPOINT,
@@ -36,22 +42,43 @@ class CheckpointLock:
                 )
             time.sleep(_POLL_SECONDS)
 
-    def take(self, *processes: int) -> None:
-        """Held from now on by this process and by others that it works through."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        holders = [[p, _born(p)] for p in (os.getpid(), *processes)]
+    def share(self, process: int) -> None:
+        """It is held as long as that process lives, too."""
         partial = self._path.with_name(f".{_FILE}.{os.getpid()}")
-        partial.write_text(json.dumps(holders))
+        partial.write_text(_text(os.getpid(), process))
         partial.replace(self._path)
 
     def release(self) -> None:
         self._path.unlink(missing_ok=True)
+
+    def _created(self) -> bool:
+        """A link appears with its text or not at all, and one of two who try succeeds."""
+        partial = self._path.with_name(f".{_FILE}.{os.getpid()}")
+        partial.write_text(_text(os.getpid()))
+        try:
+            os.link(partial, self._path)
+        except FileExistsError:
+            return False
+        finally:
+            partial.unlink()
+        return True
+
+    def _remove_stale(self) -> None:
+        """Of several who find it stale, one moves it away; the others find nothing."""
+        stale = self._path.with_name(f".{_FILE}.stale.{os.getpid()}")
+        with suppress(FileNotFoundError):
+            self._path.rename(stale)
+            stale.unlink()
 
     def _holders(self) -> list[tuple[int, str]]:
         try:
             return [(int(p), str(born)) for p, born in json.loads(self._path.read_text())]
         except (FileNotFoundError, ValueError, TypeError):
             return []  # none, or one that was cut off while it was written
+
+
+def _text(*processes: int) -> str:
+    return json.dumps([[p, _born(p)] for p in processes])
 
 
 def _born(process: int) -> str:
@@ -73,8 +100,10 @@ def _is_alive(holder: tuple[int, str]) -> bool:
         return False
     except PermissionError:
         return True
-    stat = Path(f"/proc/{process}/stat")
-    if not stat.exists():
-        return True  # no /proc here, and the process answers
-    state = stat.read_text().rpartition(")")[2].split()[0]
+    if not Path("/proc/self/stat").exists():
+        return True  # the process answers, and no more is known here
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False  # gone meanwhile
     return state != "Z" and _born(process) == born

@@ -20,7 +20,10 @@ Write = Callable[[str], None]
 class Printer:
     """Prints the batches of one query. `select` numbers it among those of a file with several."""
 
-    def __init__(self, format: str, write: Write, select: int | None) -> None:
+    def __init__(
+        self, format: str, write: Write, select: int | None, *, is_streaming: bool
+    ) -> None:
+        self._is_streaming = is_streaming
         self.select = select
         self._write = write
         self._lines = {"jsonl": self._jsonl, "csv": self._csv, "table": self._table}[format]
@@ -70,7 +73,8 @@ class Printer:
             self._headed = True
             self._write(_padded(texts.columns, widths))
             self._write("  ".join("─" * w for w in widths) + "\n")
-        for cells in sorted(found):
+        # A batch of a stream has no order of its own; stored rows may have been put into one.
+        for cells in sorted(found) if self._is_streaming else found:
             yield _padded(cells, widths)
 
 
@@ -116,7 +120,8 @@ def _iso(column: Column, type: DataType) -> Column:
 
     match type:
         case TimestampType():
-            return F.concat(F.replace(column.cast("string"), F.lit(" "), F.lit("T")), F.lit("Z"))
+            utc = F.to_utc_timestamp(column, F.current_timezone()).cast("string")
+            return F.concat(F.replace(utc, F.lit(" "), F.lit("T")), F.lit("Z"))
         case TimestampNTZType():
             return F.replace(column.cast("string"), F.lit(" "), F.lit("T"))
         case ArrayType() if _has_time(type):

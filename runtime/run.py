@@ -8,8 +8,9 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -27,6 +28,7 @@ from ssql.runtime.sources import (
     check_unread_files,
     make_missing_directory,
     text_of,
+    undone_since,
 )
 from ssql.runtime.storage import HadoopStorage, LocalStorage, Storage, local_path
 from ssql.runtime.summary import ROWS_OUT, Summary
@@ -94,7 +96,6 @@ class Runner:
         self._settings: dict[str, str] = {}
         self._scratch: str | None = None
         self._selects = sum(q.select is not None for q in job.queries)
-        self._new = True  # no checkpoint was found
 
     def stop(self) -> None:
         """Ask for a clean end; may be called from a signal handler."""
@@ -102,10 +103,10 @@ class Runner:
 
     def run(self) -> list[Summary]:
         """Run to the end, or until stopped."""
-        self._check_ends()
-        self._check_environment()
-        self._check_sinks()
         try:
+            self._check_ends()
+            self._check_environment()
+            self._check_sinks()
             root = self.options.checkpoint or self._scratch_directory()
             local = local_path(root)
             if local is not None:
@@ -115,6 +116,13 @@ class Runner:
                 storage = HadoopStorage(spark)
                 self._recorded(storage, root)
                 self._run(spark, storage, root)
+        except OSError as error:
+            place = f"{error.filename}: " if error.filename else ""
+            raise RunFailure(
+                Kind.ENVIRONMENT,
+                f"{place}{error.strerror or error}",
+                helps=("check the path, and who may write there",),
+            ) from error
         finally:
             if self._scratch is not None:
                 shutil.rmtree(self._scratch, ignore_errors=True)
@@ -123,13 +131,15 @@ class Runner:
 
     def _run_locked(self, directory: Path, root: str) -> None:
         lock, storage = CheckpointLock(directory), LocalStorage()
-        lock.wait()
-        spark = self._start(self._recorded(storage, root))
-        lock.take(int(spark._jvm.java.lang.ProcessHandle.current().pid()))
+        lock.take()
         try:
+            spark = self._start(self._recorded(storage, root))
+            lock.share(int(spark._jvm.java.lang.ProcessHandle.current().pid()))
             self._run(spark, storage, root)
-        finally:
+        except RunFailure:
             lock.release()
+            raise
+        lock.release()  # not when this process is cut off: Spark may still be writing
 
     # -------------------------------------------------------------- before Spark starts
 
@@ -198,7 +208,6 @@ class Runner:
             kept = checkpoints.load(storage, directory)
             if kept is None:
                 continue
-            self._new = False
             now = checkpoints.record_of(self.job, query, {**kept.settings, **given})
             checkpoints.check(kept, now, query, directory, flush=self.options.flushes)
             recorded |= kept.settings
@@ -228,12 +237,14 @@ class Runner:
         module = ModuleType(f"ssql_job_{self.job.name}")
         code = compile(self.job.code, f"{self.job.name}.py", "exec")
         try:
-            exec(code, module.__dict__)  # noqa: S102 - this is what running a job is
-        except ImportError as error:
+            with redirect_stdout(sys.stderr):  # standard output is for results
+                exec(code, module.__dict__)  # noqa: S102 - this is what running a job is
+        except Exception as error:  # a module of the user's may raise anything
             raise RunFailure(
                 Kind.ENVIRONMENT,
-                f"a Python function cannot be imported: {error}",
+                f"a Python function cannot be imported: {type(error).__name__}: {error}",
                 helps=("put its module beside the .ssql file, or on PYTHONPATH",),
+                details=traceback.format_exc(),
             ) from error
         for function in self.job.functions:
             spark.udf.register(function.name, getattr(module, function.attribute), function.returns)
@@ -289,12 +300,15 @@ class Runner:
             check_schema(spark, source, frame)
             frames.append(frame)
         arguments = [*([spark] if query.needs_session else []), *frames]
-        result: DataFrame = getattr(module, query.function)(*arguments)
+        try:
+            result: DataFrame = getattr(module, query.function)(*arguments)
+        except spark_errors() as error:
+            raise explained(error, About(query.span.start, query.span.end)) from error
         return result
 
     def _printer(self, query: JobQuery) -> Printer:
         select = query.select if self._selects > 1 else None
-        return Printer(self.options.format, self._results, select)
+        return Printer(self.options.format, self._results, select, is_streaming=query.is_streaming)
 
     def _results(self, text: str) -> None:
         try:
@@ -327,21 +341,24 @@ class Runner:
         kept = checkpoints.load(storage, directory)
         if query.sink is not None and query.sink.connection.connector == "file":
             path = text_of(query.sink.connection.option("path") or "")
-            file = local_path(f"{directory}/ssql.json") if kept else None
-            since = file.stat().st_mtime if file else (0.0 if kept else None)
-            prepare_file_sink(query.sink, path, since)
+            here = local_path(directory)
+            undone = undone_since(here) if here is not None else None
+            prepare_file_sink(query.sink, path, resumed=kept is not None, undone_since=undone)
         if kept is not None and (here := local_path(directory)):
             check_unread_files(here, self._settings, About(query.span.start, query.span.end))
         for beats in progress.heartbeat_directories(directory, sources).values():
             storage.make_directory(beats)
-        if kept is None:
-            record = checkpoints.record_of(self.job, query, self._settings)
-            checkpoints.save(storage, directory, record)
         summary = Summary(query.function)
         running = _Running(query, sources, directory, summary, self._printer(query))
         running.begun = time.monotonic()
         self.summaries.append(running.summary)
         return running
+
+    def _remember(self, storage: Storage, running: _Running) -> None:
+        """Once a query is seen to be one that Spark can run, its checkpoint is for it alone."""
+        if checkpoints.load(storage, running.directory) is None:
+            record = checkpoints.record_of(self.job, running.query, self._settings)
+            checkpoints.save(storage, running.directory, record)
 
     def _writer(self, frame: DataFrame, running: _Running, module: ModuleType) -> DataStreamWriter:
         from pyspark.sql import functions as F
@@ -366,6 +383,7 @@ class Runner:
     ) -> None:
         running = self._prepared(storage, query, root)
         frame = self._frame(spark, module, query, running.directory)
+        self._remember(storage, running)
         while True:
             self._drain(frame, running, module)
             if self._stop.is_set():
@@ -373,14 +391,20 @@ class Runner:
             if _is_exhausted(running):
                 break
         if query.keeps_state and self.options.flushes:
-            kept = checkpoints.load(storage, running.directory)
-            assert kept is not None
-            checkpoints.save(storage, running.directory, replace(kept, flushed=True))
+            self._mark_flush(storage, running, "begun")
             directories = progress.heartbeat_directories(running.directory, running.sources)
             for source in running.sources:
                 if source.frame in directories:
                     progress.end_time(storage, source, directories[source.frame])
             self._drain(frame, running, module)
+            if not self._stop.is_set():
+                self._mark_flush(storage, running, "done")
+
+    @staticmethod
+    def _mark_flush(storage: Storage, running: _Running, state: str) -> None:
+        kept = checkpoints.load(storage, running.directory)
+        assert kept is not None
+        checkpoints.save(storage, running.directory, replace(kept, flush=state))
 
     def _drain(self, frame: DataFrame, running: _Running, module: ModuleType) -> None:
         """Process what is there now."""
@@ -411,6 +435,7 @@ class Runner:
             for query in queries:
                 one = self._prepared(storage, query, root)
                 frame = self._frame(spark, module, query, one.directory)
+                self._remember(storage, one)
                 one.stream = self._started(self._writer(frame, one, module), one)
                 running.append(one)
             while not self._stop.is_set():
@@ -431,7 +456,7 @@ class Runner:
     def _take_stock(self, running: list[_Running]) -> None:
         for one in running:
             if one.stream is not None:
-                one.summary.add(one.stream.recentProgress, one.sources)
+                one.summary.add(_reports(one, all=not one.stream.isActive), one.sources)
                 one.summary.seconds = time.monotonic() - one.begun
         self._watch(self.summaries)
 
@@ -455,6 +480,15 @@ class Runner:
             sink = running.query.sink
             found.about = About(sink.span.start, sink.span.end)
         return found
+
+
+def _reports(running: _Running, *, all: bool) -> list[Any]:
+    """The newest report, or all that Spark keeps where some were missed."""
+    assert running.stream is not None
+    last = running.stream.lastProgress
+    if last is None or not (all or running.summary.misses(last)):
+        return []
+    return list(running.stream.recentProgress)
 
 
 def _ignore(_: Any) -> None:

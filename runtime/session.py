@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssql.runtime.failures import Kind, RunFailure
+from ssql.runtime.failures import Kind, RunFailure, explained, spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -88,7 +88,6 @@ def start(name: str, chosen: Mapping[str, str], log: Path) -> SparkSession:
     """The session. What the JVM prints goes to `log`: standard output is for results."""
     _need_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
     # They log the tracebacks of errors that are raised as well, and told in words.
@@ -101,17 +100,15 @@ def start(name: str, chosen: Mapping[str, str], log: Path) -> SparkSession:
         with _quiet(log), _own_interrupt():
             session = builder.getOrCreate()
             session.sparkContext.setLogLevel(os.environ.get("SSQL_LOG_LEVEL", "WARN"))
-    except (PySparkException, OSError, RuntimeError) as error:
-        raise _no_start(log, str(error)) from error
+    except spark_errors() + (OSError, RuntimeError) as error:  # noqa: RUF005 - for mypy
+        raise _no_start(log, error) from error
     if SHUFFLE_PARTITIONS not in chosen:
         cores = session.sparkContext.defaultParallelism
         session.conf.set(SHUFFLE_PARTITIONS, str(cores))
     return session
 
 
-def _no_start(log: Path, error: str) -> RunFailure:
-    from ssql.runtime.failures import explained
-
+def _no_start(log: Path, error: Exception) -> RunFailure:
     said = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     found = explained(RuntimeError(f"{error}\n{said}"))
     if found.kind is Kind.ENVIRONMENT:
@@ -119,7 +116,7 @@ def _no_start(log: Path, error: str) -> RunFailure:
     return RunFailure(
         Kind.ENVIRONMENT,
         "Spark did not start",
-        notes=tuple(line for line in said.splitlines() if "rror" in line)[:3],
+        notes=(found.message,),
         helps=("check the settings, and that Java is version 17 or newer",),
         details=f"{error}\n{said}",
     )

@@ -16,20 +16,22 @@ _MANIFEST = "_spark_metadata"
 _PART = re.compile(r"part-\d{5}-[0-9a-f-]{36}.*")
 
 
-def prepare_file_sink(sink: JobSink, path: str, since: float | None) -> None:
+def prepare_file_sink(
+    sink: JobSink, path: str, *, resumed: bool, undone_since: float | None
+) -> None:
     """Spark writes the files of a batch in place and lists them in a manifest when it commits.
 
     A run that was killed leaves files that no manifest lists; readers that do not know manifests
     would see their rows twice, so they are removed before the batch is done again. A new run into
     the results of an old one would be skipped by Spark, batch by batch: it is refused.
 
-    `since` is when the run that is resumed was begun; None for a new one.
+    `undone_since` is when the batch was planned that a run which is resumed did not finish.
     """
     directory = local_path(path)
     if directory is None or not directory.is_dir():
         return
     batches = [int(f.name.split(".")[0]) for f in _batch_files(directory)]
-    if batches and since is None:
+    if batches and not resumed:
         raise RunFailure(
             Kind.SINK,
             f"{path} holds the results of another run",
@@ -37,11 +39,13 @@ def prepare_file_sink(sink: JobSink, path: str, since: float | None) -> None:
             notes=(f"{max(batches) + 1} batches were written there",),
             helps=("go on with its --checkpoint, or write to a new directory",),
         )
-    if since is None:
-        return  # whatever is there is not ours
+    if undone_since is None:
+        return  # no batch was left half done, so whatever is there is not ours
     listed = set(_listed(directory))
     for file in directory.rglob("part-*"):
-        is_ours = _PART.fullmatch(file.name) and file.is_file() and file.stat().st_mtime >= since
+        is_ours = (
+            _PART.fullmatch(file.name) and file.is_file() and file.stat().st_mtime >= undone_since
+        )
         if is_ours and file.resolve() not in listed:
             file.unlink()
             file.with_name(f".{file.name}.crc").unlink(missing_ok=True)

@@ -113,8 +113,7 @@ def check_unread_files(checkpoint: Path, settings: Mapping[str, str], place: Abo
     """
     if settings.get(_SKIP_MISSING) == "true":
         return
-    done = _numbers(checkpoint / "commits")
-    for batch in sorted(_numbers(checkpoint / "offsets") - done):
+    for batch in undone_batches(checkpoint):
         before = _log_offsets(checkpoint, batch - 1)
         for at, (last, first) in enumerate(
             zip_longest(_log_offsets(checkpoint, batch), before, fillvalue=-1)
@@ -130,6 +129,17 @@ def check_unread_files(checkpoint: Path, settings: Mapping[str, str], place: Abo
                                 f"put it back; or go on without it: --conf {_SKIP_MISSING}=true",
                             ),
                         )
+
+
+def undone_batches(checkpoint: Path) -> list[int]:
+    """Batches that were planned and not done: at most one, unless files were lost."""
+    return sorted(_numbers(checkpoint / "offsets") - _numbers(checkpoint / "commits"))
+
+
+def undone_since(checkpoint: Path) -> float | None:
+    """When the batch was planned that is to be done again."""
+    undone = undone_batches(checkpoint)
+    return (checkpoint / "offsets" / str(undone[0])).stat().st_mtime if undone else None
 
 
 def _numbers(directory: Path) -> set[int]:
@@ -149,9 +159,14 @@ def _log_offsets(checkpoint: Path, batch: int) -> list[int]:
 
 
 def _listed_files(log: Path) -> Iterator[Path]:
-    if log.exists():
-        for line in log.read_text(encoding="utf-8").splitlines()[1:]:
-            if path := local_path(json.loads(line)["path"]):
+    """The files of one entry of a source's log; now and then an entry holds all before it, too."""
+    compact = log.with_name(f"{log.name}.compact")
+    file = log if log.exists() else compact
+    if file.exists():
+        for line in file.read_text(encoding="utf-8").splitlines()[1:]:
+            entry = json.loads(line)
+            path = local_path(entry["path"])
+            if path is not None and entry.get("batchId") == int(log.name):
                 yield path
 
 

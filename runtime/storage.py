@@ -22,7 +22,7 @@ def local_path(path: str) -> Path | None:
     url = urlparse(path)
     if url.scheme == "file":
         return Path(unquote(url.path))
-    return None if "://" in path else Path(path)
+    return None if url.scheme else Path(path)
 
 
 class LocalStorage:
@@ -57,6 +57,7 @@ class HadoopStorage:
 
     def __init__(self, spark: Any) -> None:
         self._jvm = spark._jvm
+        self._gateway = spark.sparkContext._gateway
         self._configuration = spark._jsc.hadoopConfiguration()
 
     def _path(self, path: str) -> tuple[Any, Any]:
@@ -81,8 +82,11 @@ class HadoopStorage:
             stream.write(bytearray(text.encode("utf-8")))
         finally:
             stream.close()
-        system.delete(target, False)
-        system.rename(partial, target)
+        files = self._jvm.org.apache.hadoop.fs
+        how = self._gateway.new_array(files.Options.Rename, 1)
+        how[0] = files.Options.Rename.OVERWRITE
+        context = files.FileContext.getFileContext(target.toUri(), self._configuration)
+        context.rename(partial, context.makeQualified(target), how)
 
     def make_directory(self, path: str) -> None:
         target, system = self._path(path)

@@ -23,6 +23,7 @@ class Summary:
     batches: int = 0
     seconds: float = 0.0
     watermark: str | None = None
+    _looked_at: str = ""
     _seen: set[tuple[str, int]] = field(default_factory=set)
 
     def add(self, reports: Iterable[Any], sources: tuple[JobSource, ...]) -> None:
@@ -43,6 +44,11 @@ class Summary:
             self.late += sum(o.numRowsDroppedByWatermark for o in report.stateOperators)
             self.state_rows = sum(o.numRowsTotal for o in report.stateOperators)
             self.watermark = report.eventTime.get("watermark", self.watermark)
+
+    def misses(self, report: Any) -> bool:
+        """Is this report another than the last one that was looked at? It is from now on."""
+        before, self._looked_at = self._looked_at, report.timestamp
+        return bool(before != report.timestamp)
 
     def text(self) -> str:
         counts = (

@@ -198,3 +198,19 @@ def test_emitted_code_without_ssql(tmp_path: Path, plan: str) -> None:
     )
     expected = [r for r in evaluate(query_, rows, PACKET_COLUMNS) if r["window_end"] <= closed]
     assert same(sink_rows(out), expected) is None
+
+
+@pytest.mark.parametrize(
+    "option", [("--master", "nonsense"), ("--conf", "spark.driver.memory=much")]
+)
+def test_settings_that_cannot_be(tmp_path: Path, option: tuple[str, str]) -> None:
+    file = tmp_path / "job.ssql"
+    file.write_text(
+        "CREATE TABLE t (k STRING) WITH (connector = 'datagen', rows = 5); SELECT k FROM t;"
+    )
+    command = [sys.executable, "-m", "ssql", "run", str(file), *option]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / ".dev")}
+    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=120)
+    assert done.returncode == 1, done.stderr
+    assert "error[E0801]" in done.stderr and "Traceback" not in done.stderr
+    assert done.stdout == ""

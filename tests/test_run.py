@@ -87,6 +87,25 @@ def test_table(stored: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert lines == ["id  name", "──  ────────", '1   a "b", c', "2   NULL"]
 
 
+def test_stored_rows_keep_their_order(
+    stored: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = stored.split("SELECT")[0] + "SELECT id FROM t ORDER BY id DESC;"
+    assert shown(tmp_path / "q.ssql", text, "table", capsys).split() == ["id", "──", "2", "1"]
+
+
+def test_times_are_utc_in_any_zone(
+    spark: Any, stored: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "SET spark.sql.session.timeZone = 'America/New_York';" + stored.rsplit("SELECT", 1)[0]
+    try:
+        row = json.loads(shown(tmp_path / "q.ssql", text, "jsonl", capsys))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert row["at"] == "2026-01-01T00:00:00Z"
+    assert row["seen"] == ["2026-01-01T00:00:00.25Z", None]
+
+
 # ------------------------------------------------------------------ sources
 
 

@@ -262,9 +262,10 @@ def test_a_checkpoint_of_something_else(tmp_path: Path, capsys: pytest.CaptureFi
     faster = same_query.replace(f"path = '{data}'", f"path = '{data}', maxFilesPerTrigger = 5")
     assert ssql(capsys, file, faster, *options)[0] == 0
     assert ssql(capsys, file, text, *options, "--flush")[0] == 0
-    code, _, err = ssql(capsys, file, text, *options)
-    assert code == 2
-    expect_error(err, "E0804", "--flush")
+    for more in ((), ("--flush",)):
+        code, _, err = ssql(capsys, file, text, *options, *more)
+        assert code == 2
+        expect_error(err, "E0804", "--flush")
 
 
 def test_a_damaged_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -289,12 +290,15 @@ def test_two_runs_on_one_checkpoint(tmp_path: Path) -> None:
             json.dumps([[holder.pid, _born(holder.pid)], [holder.pid, _born(holder.pid)]])
         )
         with pytest.raises(RunFailure, match="another run") as refused:
-            CheckpointLock(tmp_path).wait()
+            CheckpointLock(tmp_path).take()
         assert refused.value.kind is Kind.CHECKPOINT
     finally:
         holder.kill()
         holder.wait()
-    CheckpointLock(tmp_path).wait()  # whoever is dead holds nothing
+    lock = CheckpointLock(tmp_path)
+    lock.take()  # whoever is dead holds nothing
+    assert json.loads((tmp_path / "ssql.lock").read_text())[0][0] == os.getpid()
+    lock.release()
 
 
 # ------------------------------------------------------------------ sinks, ends, functions
@@ -357,6 +361,67 @@ def test_python_functions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     code, _, err = ssql(capsys, tmp_path / "q.ssql", text.replace("lengths:", "lenghts:"))
     assert code == 1
     expect_error(err, "E0801", "No module named 'lenghts'")
+
+
+def test_a_module_that_breaks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A user's module may print and may be wrong; neither is seen on standard output."""
+    (tmp_path / "chatty.py").write_text("print('hello')\ndef f(n):\n    return n\n")
+    (tmp_path / "wrong.py").write_text("def f(n):\n    return undefined_at_import\nf(1)\n")
+    data = tmp_path / "in"
+    data.mkdir()
+    write_rows(data / "a.json", ROWS[:1])
+    for module, code in (("chatty", 0), ("wrong", 1)):
+        function = f"CREATE FUNCTION f(n INT) RETURNS INT LANGUAGE PYTHON AS '{module}:f';"
+        text = packets_ddl(data) + function + "SELECT f(len) AS n FROM packets;"
+        found, out, err = ssql(capsys, tmp_path / "q.ssql", text)
+        assert found == code
+        assert all(line.startswith("{") for line in out.splitlines())
+    expect_error(err, "E0801", "NameError", "undefined_at_import")
+
+
+def test_places_that_cannot_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a file"
+    file.write_text("")
+    text = packets_ddl(tmp_path / "in") + SELECT
+    code, _, err = ssql(capsys, tmp_path / "q.ssql", text, "--checkpoint", str(file))
+    assert code == 1
+    expect_error(err, "E0801", "a file")
+    code, _, err = ssql(capsys, tmp_path / "q.ssql", packets_ddl(file / "below") + SELECT)
+    assert code == 1
+    expect_error(err, "E0801", "a file")
+
+
+def test_a_query_that_spark_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """ssql does not check the arguments of all of Spark's functions; and the checkpoint is not taken
+    by a query that cannot run."""
+    data = tmp_path / "in"
+    data.mkdir()
+    write_rows(data / "a.json", ROWS)
+    options = ("--checkpoint", str(tmp_path / "checkpoint"))
+    wrong = packets_ddl(data) + SELECT.replace(
+        "FROM packets", "FROM packets WHERE upper() = 'x'"
+    )
+    code, _, err = ssql(capsys, tmp_path / "q.ssql", wrong, *options)
+    assert code == 1
+    expect_error(err, "E0806", "upper")
+    assert ssql(capsys, tmp_path / "q.ssql", packets_ddl(data) + SELECT, *options)[0] == 0
+
+
+def test_storage_elsewhere(spark: Any, tmp_path: Path) -> None:
+    """Small files through Spark's file systems: whole, and replaced as a whole."""
+    from ssql.runtime.storage import HadoopStorage, local_path
+
+    storage, path = HadoopStorage(spark), f"file://{tmp_path}/deep/record.json"
+    assert storage.read(path) is None
+    storage.make_directory(f"file://{tmp_path}/deep")
+    for text in ("one", "zwei: ü"):
+        storage.write(path, text)
+        assert storage.read(path) == text
+    assert [f.name for f in (tmp_path / "deep").iterdir() if not f.name.startswith(".")] == [
+        "record.json"
+    ]
+    assert local_path("hdfs:/a") is None and local_path("s3a://b/c") is None
+    assert local_path("a/b") == Path("a/b") and local_path("file:///a%20b") == Path("/a b")
 
 
 def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,23 +124,100 @@ def test_windows_over_overlapping_windows(spark: Any, ddl: str, plan: str, attri
 
 
 @pytest.mark.spark
-def test_three_windows_deep(spark: Any, ddl: str) -> None:
+@PLANS
+@pytest.mark.parametrize("attribute", ["window_start", "window_end"])
+def test_three_windows_deep(spark: Any, ddl: str, plan: str, attribute: str) -> None:
+    """Each level shifts event time by its own windows."""
     text = (
-        "SELECT max(top) AS top [RANGE 3 minutes, WA window_start] FROM"
-        " (SELECT srcIP, max(n) AS top [RANGE 1 minute, WA window_start] FROM per_half GROUP BY srcIP) m"
+        f"SELECT count(*) AS n, max(n) AS top [RANGE 20 seconds, SLIDE 10 seconds, WA {attribute}] FROM"
+        f" (SELECT max(n) AS n [RANGE 15 seconds, SLIDE 5 seconds, WA {attribute}] FROM"
+        " (SELECT count(*) AS n [RANGE 10 seconds] FROM a) x) y"
+    )
+    rows = counts(10, 10, ROWS["a"])
+    for range_s, slide_s, names in ((15, 5, ("n",)), (20, 10, ("n", "top"))):
+        top = Aggregate(name=names[-1], function="max", column="n")
+        query = WindowQuery(
+            range_us=range_s * SECOND,
+            slide_us=slide_s * SECOND,
+            time=attribute,
+            keys=(),
+            aggregates=(top,) if len(names) == 1 else (COUNT, top),
+        )
+        rows = evaluate(query, rows, ("n",))
+    check(ddl, text, plan, rows)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("attribute", ["window_start", "window_end"])
+def test_windows_over_groups_of_windows(spark: Any, ddl: str, attribute: str) -> None:
+    text = (
+        f"SELECT sum(n) AS total [RANGE 1 minute, WA {attribute}] FROM"
+        f" (SELECT {attribute}, max(n) AS n FROM per_half GROUP BY {attribute}) x"
     )
     inner = evaluate(PER_HALF, ROWS["a"], PACKET_COLUMNS)
-    rows = inner
-    for range_us, keys, column in ((MINUTE, ("srcIP",), "n"), (3 * MINUTE, (), "top")):
-        query = WindowQuery(
-            range_us=range_us,
-            slide_us=range_us,
-            time="window_start",
-            keys=keys,
-            aggregates=(Aggregate(name="top", function="max", column=column),),
-        )
-        rows = evaluate(query, rows, (column,))
-    check(ddl, text, "wid", rows)
+    most = (Aggregate(name="n", function="max", column="n"),)
+    rows = evaluate_instants((), attribute, most, inner, ("n",))
+    outer = WindowQuery(
+        range_us=MINUTE,
+        slide_us=MINUTE,
+        time=attribute,
+        keys=(),
+        aggregates=(Aggregate(name="total", function="sum", column="n"),),
+    )
+    check(ddl, text, "wid", evaluate(outer, rows, ("n",)))
+
+
+@pytest.mark.spark
+@PLANS
+def test_columns_with_names_of_ours(spark: Any, ddl: str, plan: str) -> None:
+    """Columns called like those that plans make for themselves."""
+    text = (
+        "SELECT pane, count(*) AS n, sum(`window`) AS mean_sum, avg(`window`) AS mean,"
+        " max(event_time) AS `instant` [RANGE 60 seconds, SLIDE 20 seconds, WA ts] FROM"
+        " (SELECT srcIP AS pane, len AS `window`, destPort AS event_time, ts FROM a) x GROUP BY pane"
+    )
+    query = WindowQuery(
+        range_us=MINUTE,
+        slide_us=20 * SECOND,
+        keys=("pane",),
+        aggregates=(
+            COUNT,
+            Aggregate(name="mean_sum", function="sum", column="len"),
+            Aggregate(name="mean", function="avg", column="len"),
+            Aggregate(name="instant", function="max", column="destPort"),
+        ),
+    )
+    rows = [{**r, "pane": r["srcIP"]} for r in ROWS["a"]]
+    check(ddl, text, plan, evaluate(query, rows, PACKET_COLUMNS))
+
+
+@pytest.mark.spark
+def test_event_time_of_users(spark: Any, ddl: str) -> None:
+    text = (
+        "SELECT event_time, max(n) AS top [RANGE 1 minute, WA window_end] FROM"
+        " (SELECT srcIP AS event_time, count(*) AS n [RANGE 30 seconds] FROM a GROUP BY srcIP) x"
+        " GROUP BY event_time"
+    )
+    inner = [{**r, "event_time": r["srcIP"]} for r in evaluate(PER_HALF, ROWS["a"], PACKET_COLUMNS)]
+    outer = WindowQuery(
+        range_us=MINUTE,
+        slide_us=MINUTE,
+        time="window_end",
+        keys=("event_time",),
+        aggregates=(Aggregate(name="top", function="max", column="n"),),
+    )
+    check(ddl, text, "wid", evaluate(outer, inner, ("n",)))
+
+
+@pytest.mark.spark
+@PLANS
+def test_a_stored_aggregate_beside_a_stream(spark: Any, ddl: str, plan: str) -> None:
+    text = (
+        "SELECT host, count(*) AS n [RANGE 60 seconds, SLIDE 20 seconds] FROM (SELECT srcIP, ts FROM a) p"
+        " JOIN (SELECT ip, max(host) AS host FROM hosts GROUP BY ip) h ON p.srcIP = h.ip GROUP BY host"
+    )
+    rows = [{**r, "host": HOSTS[r["srcIP"]]} for r in ROWS["a"] if r["srcIP"] in HOSTS]
+    check(ddl, text, plan, counts(60, 20, rows, "host"))
 
 
 @pytest.mark.spark

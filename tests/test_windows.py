@@ -135,6 +135,15 @@ EXPECTED: dict[str, Callable[[list[dict[str, Any]]], Any]] = {
     "approx_count_distinct(m)": lambda rows: approximate(len(set(values(rows, "m")))),
     "approx_count_distinct(price, 0.01)": lambda rows: approximate(len(set(values(rows, "price")))),
     "bit_xor(m)": lambda rows: reduce(xor, values(rows, "m")),
+    "max_by(m, NOT (v > 1))": lambda rows: max(
+        ((not r["v"] > 1, i) for i, r in enumerate(rows) if r["v"] is not None),
+    ),
+    "collect_list(v > 1 OR v > 2)": lambda rows: [
+        v > 1 for v in values(rows, "v")
+    ],
+    "approx_count_distinct(if(v = 1, '', k))": lambda rows: len(
+        {"" if r["v"] == 1 else r["k"] for r in rows}
+    ),
     "any_value(k)": lambda rows: rows[0]["k"],
     "corr(m, big)": lambda rows: pytest.approx(
         statistics.correlation(values(rows, "m"), [b - 1e9 for b in values(rows, "big")]), abs=1e-6

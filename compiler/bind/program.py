@@ -94,6 +94,7 @@ class ProgramBinder:
             query, sink = node.query, self._sink(node.sink)
             output = Output(sink=sink, late_sink=self._sink(node.late) if node.late else None)
             plan = _fitted(bind_query(query, self.context), sink, node)
+            _check_kafka_columns(plan, sink, node)
         return Query(
             number=number,
             plan=plan,
@@ -251,6 +252,24 @@ def _fitted(plan: Plan, sink: Sink, node: ast.Insert) -> Plan:
         for f, (name, _) in zip(fields, wanted, strict=True)
     )
     return Project(input=plan, items=items, span=node.span)
+
+
+def _check_kafka_columns(plan: Plan, sink: Sink, node: ast.Insert) -> None:
+    """The options of a Kafka sink that name columns of the results."""
+    connection = sink.connection
+    if connection is None or connection.connector != "kafka":
+        return
+    known = [f.name for f in plan.schema]
+    for option in ("key", "headers"):
+        names = str(connection.option(option) or "").split(",")
+        for name in filter(None, (n.strip() for n in names)):
+            if name.casefold() not in {k.casefold() for k in known}:
+                raise fail(
+                    codes.INSERT_MISMATCH,
+                    f"{option} of {sink.name} names {name}, which the query does not have",
+                    node.sink.span,
+                    helps=did_you_mean(name, known, "columns of the query"),
+                )
 
 
 def _target_columns(sink: Sink, node: ast.Insert) -> list[tuple[str, str | None]]:

@@ -16,12 +16,11 @@ from ssql.planner.aggregates.recipes import Part, Recipe, filter_clause, opaque
 from ssql.planner.choose import AggregatePlan
 from ssql.planner.durations import spell
 from ssql.planner.logical import Aggregate, AggregateCall
-from ssql.planner.progress import shifts
-from ssql.planner.scalar import Named, Scalar, column, to_sql
+from ssql.planner.progress import shifts, time_of
+from ssql.planner.scalar import Named, column, to_sql
 from ssql.planner.span import Span
 from ssql.planner.windows import TimeWindow
 
-EVENT_TIME = "event_time"  # of a windowed result, for the aggregate above it
 Step = Callable[..., str]
 
 
@@ -41,6 +40,7 @@ class AggregateSteps:
     chosen: AggregatePlan
     step: Step
     text: Callable[[Span], str]
+    event_time_name: str  # the column of a windowed result's time, for the aggregate above it
     _taken: set[str] = field(default_factory=set)
     _finished: list[_Column] = field(default_factory=list)
     window_name: str = ""
@@ -51,7 +51,7 @@ class AggregateSteps:
 
     def __post_init__(self) -> None:
         names = [k.name for k in self.plan.keys] + [c.name for c in self.plan.calls]
-        names += [f.name for f in self.plan.input.schema] + [EVENT_TIME]
+        names += [f.name for f in self.plan.input.schema] + [self.event_time_name]
         self._taken = {n.casefold() for n in names}
         self.window_name = self._free("window" if self.plan.window else "instant")
         self.pane_name = self._free("pane")
@@ -81,7 +81,7 @@ class AggregateSteps:
 
     def _find_time(self) -> None:
         """The time that Spark tracks: the window's attribute, or the event time beside it."""
-        attribute = self._time()
+        attribute = time_of(self.plan)
         if attribute is None:
             return
         self.time_sql = self._sql(attribute.tree)
@@ -89,18 +89,10 @@ class AggregateSteps:
             relation, name = attribute.column
             (shift,) = shifts(self.plan.input, name, relation)
             if shift is not None:
-                self.time_sql, self.shift_us = EVENT_TIME, shift
+                self.time_sql, self.shift_us = self.event_time_name, shift
             elif self.plan.window is None:  # Spark takes one column of event time a stream
                 key = next(k for k in self.plan.keys if k.scalar is attribute)
                 self.instant_key = key.name
-
-    def _time(self) -> Scalar | None:
-        if isinstance(self.plan.window, TimeWindow):
-            return self.plan.window.attribute
-        if not self.plan.is_streaming:
-            return None
-        times = {(f.relation, f.name) for f in self.plan.input.schema if f.progressing}
-        return next((k.scalar for k in self.plan.keys if k.scalar.column in times), None)
 
     def _native(self, head: str) -> str:
         groups = [self._key(k) for k in self.plan.keys if k.name != self.instant_key]
@@ -293,7 +285,7 @@ class AggregateSteps:
         return sql if sql == name else f"{sql} AS {name}"
 
     def event_time(self) -> str:
-        return f"window_time({_name(self.window_name)}) AS {EVENT_TIME}"
+        return f"window_time({_name(self.window_name)}) AS {self.event_time_name}"
 
     def over_result(self, tree: exp.Expression) -> exp.Expression:
         """Spark gives a window as one struct; SELECT and HAVING take it apart."""

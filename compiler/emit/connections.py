@@ -147,22 +147,24 @@ def _parsed(
     own: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Call]:
     """The fields of a JSON or CSV text; `own` columns stand beside it, by other names."""
+    if not fields:
+        return [Call("selectExpr", tuple(literal(_own_sql(c, own)) for c in columns))]
     parse = {"json": "from_json", "csv": "from_csv"}[connection.format or "json"]
     schema = ddl(fields).replace("\\", "\\\\").replace("'", "\\'")
     row = f"{parse}({text}, '{schema}') AS row"
     if not own:
         return [Call("selectExpr", (literal(row),)), Call("select", (literal("row.*"),))]
-    names = {c.name: to_sql(column(c.name)) for c in columns}
     shown = [
-        f"CAST({own[c.name]} AS {c.type}) AS {names[c.name]}"
-        if c.name in own
-        else f"row.{names[c.name]}"
-        for c in columns
+        _own_sql(c, own) if c.name in own else f"row.{to_sql(column(c.name))}" for c in columns
     ]
     return [
         Call("selectExpr", (literal("*"), literal(row))),
         Call("selectExpr", tuple(literal(s) for s in shown)),
     ]
+
+
+def _own_sql(wanted: Column, own: Mapping[str, str]) -> str:
+    return f"CAST({own[wanted.name]} AS {wanted.type}) AS {to_sql(column(wanted.name))}"
 
 
 def _read_datagen(entry: Stream | Table, connection: Connection) -> tuple[str, list[Call]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ssql.compiler.emit.aggregates import EVENT_TIME, AggregateSteps
+from ssql.compiler.emit.aggregates import AggregateSteps
 from ssql.compiler.emit.columns import item_sql, sql_of
 from ssql.compiler.emit.python import Call, Names, chain, comment, literal
 from ssql.compiler.source import Source, Span
@@ -49,6 +49,7 @@ class QueryEmitter:
         self.choice = choice
         self.frames = frames
         self.names = Names(frames.values())
+        self.event_time = _free_column("event_time", choice.query.plan)
         self.steps: list[_Step] = []
 
     def body(self) -> list[str]:
@@ -135,7 +136,7 @@ class QueryEmitter:
             return head  # SELECT *
         columns = [literal(item_sql(i, plan.input.schema)) for i in plan.items]
         if timed:
-            columns.append(literal(EVENT_TIME))
+            columns.append(literal(self.event_time))
         return self._step(
             self._select_list(plan.items), "selected", head, Call("selectExpr", tuple(columns))
         )
@@ -185,7 +186,8 @@ class QueryEmitter:
         having = project.input if isinstance(project.input, Filter) else None
         plan = having.input if having else project.input
         assert isinstance(plan, Aggregate)
-        steps = AggregateSteps(plan, self.choice.plan_of(plan), self._step, self._text)
+        chosen = self.choice.plan_of(plan)
+        steps = AggregateSteps(plan, chosen, self._step, self._text, self.event_time)
         result = steps.emit(self._plan(plan.input, timed=_is_windowed(plan.input)))
         if having:
             condition = literal(to_sql(steps.over_result(having.condition.tree)))
@@ -200,4 +202,12 @@ class QueryEmitter:
 
 def _is_windowed(plan: Plan) -> bool:
     """Do the rows of a stream come from an aggregate, whose event time Spark must be told of?"""
-    return plan.is_streaming and any(isinstance(n, Aggregate) for n in walk(plan))
+    return any(isinstance(n, Aggregate) and n.is_streaming for n in walk(plan))
+
+
+def _free_column(name: str, plan: Plan) -> str:
+    """A name that no column anywhere in the plan has."""
+    taken = {f.name.casefold() for node in walk(plan) for f in node.schema}
+    while name in taken:
+        name += "_"
+    return name

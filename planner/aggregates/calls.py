@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from sqlglot import exp
@@ -13,8 +14,8 @@ from ssql.planner.scalar import column
 from ssql.planner.windows import RowWindow
 
 Render = Callable[[exp.Expression], str]
-# What Spark cannot compare.
-_UNORDERED = ("MAP", "VARIANT", "INTERVAL", "GEOMETRY", "GEOGRAPHY", "?")
+# What Spark cannot compare, on its own or inside of something else; nor what nobody knows.
+_UNORDERED = re.compile(r"\b(MAP|VARIANT|GEOMETRY|GEOGRAPHY|OBJECT)\b|\?", re.IGNORECASE)
 
 
 def recipe_for(
@@ -67,9 +68,7 @@ def _order(plan: Aggregate, render: Render) -> str:
     times = [] if window is None or isinstance(window, RowWindow) else [window.attribute.tree]
     fields = [f for f in plan.input.schema if not f.hidden]
     times += [column(f.name, f.relation) for f in fields if f.progressing]
-    others = [
-        column(f.name, f.relation) for f in fields if not f.type.upper().startswith(_UNORDERED)
-    ]
+    others = [column(f.name, f.relation) for f in fields if not _UNORDERED.search(f.type)]
     sequence = _sequence(plan.input)
     trees = dict.fromkeys([*times, *([sequence] if sequence is not None else []), *others])
     return f"struct({', '.join(render(t) for t in trees)})"

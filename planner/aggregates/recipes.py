@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil, log2
 
+from ssql.planner.scalar import UNKNOWN_TYPE
+
 INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 
 
@@ -77,7 +79,9 @@ def opaque(call: Call) -> Recipe:
 def itself(function: str) -> Builder:
     """The aggregate of a window is the aggregate of its panes' values: min, max, …"""
 
-    def build(call: Call) -> Recipe:
+    def build(call: Call) -> Recipe | None:
+        if call.distinct and function == "bit_xor":  # of the others DISTINCT changes nothing
+            return None
         rows = f"{function}({', '.join(call.arguments)}){call.where()}"
         merge = f"{function}({{part}}){{where}}"
         return Recipe(parts=(Part(name=function, rows=rows, merge=merge),))
@@ -86,8 +90,10 @@ def itself(function: str) -> Builder:
 
 
 def counted(function: str) -> Builder:
-    def build(call: Call) -> Recipe:
+    def build(call: Call) -> Recipe | None:
         if call.distinct:
+            if function != "count":
+                return None
             return _distinct(call, lambda values: f"CAST(size({values}) AS BIGINT)")
         rows = f"{function}({', '.join(call.arguments)}){call.where()}"
         return Recipe(parts=(Part(name="count", rows=rows, empty="0"),))
@@ -95,8 +101,10 @@ def counted(function: str) -> Builder:
     return build
 
 
-def summed(call: Call) -> Recipe:
+def summed(call: Call) -> Recipe | None:
     if call.distinct:
+        if call.result == UNKNOWN_TYPE:
+            return None
         zero = f"CAST(0 AS {call.result})"
         add = f"(total, value) -> CAST(total + value AS {call.result})"
         return _distinct(call, lambda v: f"if(size({v}) > 0, aggregate({v}, {zero}, {add}), NULL)")
@@ -106,9 +114,11 @@ def summed(call: Call) -> Recipe:
     return Recipe(parts=(part,))
 
 
-def averaged(call: Call) -> Recipe:
+def averaged(call: Call) -> Recipe | None:
     exact = call.type.startswith(("DECIMAL", "INTERVAL"))
     if call.distinct:
+        if exact:
+            return None
         add = "CAST(0 AS DOUBLE), (total, value) -> total + value"
         return _distinct(
             call, lambda v: f"if(size({v}) > 0, aggregate({v}, {add}) / size({v}), NULL)"
@@ -135,7 +145,7 @@ def _distinct(call: Call, finish: Callable[[str], str]) -> Recipe:
     conditions: tuple[str, ...] = ()
     if len(call.arguments) > 1:  # of several columns, rows with a NULL do not count
         value = f"struct({', '.join(call.arguments)})"
-        conditions = tuple(f"{a} IS NOT NULL" for a in call.arguments)
+        conditions = tuple(f"isnotnull({a})" for a in call.arguments)
     part = Part(
         name="values",
         rows=f"collect_set({value}){call.where(*conditions)}",
@@ -198,7 +208,7 @@ def extreme(function: str, ordered_by: Callable[[Call], str]) -> Builder:
 
     def build(call: Call) -> Recipe:
         order = ordered_by(call)
-        where = call.where(f"{call.x} IS NOT NULL") if call.ignore_nulls else call.where()
+        where = call.where(f"isnotnull({call.x})") if call.ignore_nulls else call.where()
         value = f"{function}_by({call.x}, {order}){where}"
         parts = (
             Part(name="value", rows=value, merge=f"{function}_by({{part}}, {{at}}){{where}}"),
@@ -220,7 +230,7 @@ def by_time(call: Call) -> str:
 def by_second(call: Call) -> str:
     """max_by(x, y): by y, and where y ties, by the order of rows; never by a NULL y."""
     y = call.arguments[1]
-    return f"if({y} IS NULL, NULL, struct({y}, {call.order}))"
+    return f"if(isnull({y}), NULL, struct({y}, {call.order}))"
 
 
 def collected_list(call: Call) -> Recipe | None:
@@ -229,7 +239,7 @@ def collected_list(call: Call) -> Recipe | None:
     row = f"struct({call.order} AS at, {call.x} AS value)"
     part = Part(
         name="rows",
-        rows=f"collect_list({row}){call.where(f'{call.x} IS NOT NULL')}",
+        rows=f"collect_list({row}){call.where(f'isnotnull({call.x})')}",
         merge="flatten(collect_list({part}){where})",
     )
     return Recipe(
@@ -349,11 +359,10 @@ def approx_count_distinct(call: Call) -> Recipe | None:
         if not 0 < error < 1:
             return None
         bits = max(4, min(21, ceil(2 * log2(1.04 / error))))
-    sketched = call.type in ("INT", "BIGINT", "STRING", "BINARY")
-    value = call.x if sketched else f"CAST({call.x} AS STRING)"
+    # By its hash: the sketch takes few types, and would leave out the empty string.
     part = Part(
         name="sketch",
-        rows=f"hll_sketch_agg({value}, {bits}){call.where()}",
+        rows=f"hll_sketch_agg(xxhash64({call.x}), {bits}){call.where(f'isnotnull({call.x})')}",
         merge="hll_union_agg({part}){where}",
     )
 

@@ -139,7 +139,9 @@ def query_4(packets: DataFrame) -> DataFrame:
         F.expr("collect_list(CAST(len AS DOUBLE)) AS middle_values"),
         F.expr("kll_sketch_agg_bigint(CAST(len AS BIGINT), 65535) AS p90_sketch"),
         F.expr("count(len) AS p90_count"),
-        F.expr("hll_sketch_agg(srcIP, 12) AS sources_sketch"),
+        F.expr(
+            "hll_sketch_agg(xxhash64(srcIP), 12) FILTER (WHERE isnotnull(srcIP)) AS sources_sketch"
+        ),
     )
     # [RANGE 2 minutes, SLIDE 1 minute]
     by_window = panes.groupBy(F.window("pane", "2 minutes", "1 minute"))
