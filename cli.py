@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssql import __version__
+from ssql.arguments import STDIN, parser
 
 if TYPE_CHECKING:
     from ssql.compiler.diagnostics import Diagnostic, Diagnostics
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ssql.runtime.summary import Summary
 
 FINE, FAILED, WRONG_INPUT = 0, 1, 2
-STDIN = "-"
-PLANS = ("wid", "paned")
 
 
 def entry() -> None:
@@ -45,9 +43,9 @@ def entry() -> None:
 
 
 def main(arguments: list[str]) -> int:
-    parsed = _parser().parse_args(arguments)
-    command: Callable[[argparse.Namespace], int] = parsed.command
-    return command(parsed)
+    parsed = parser().parse_args(arguments)
+    commands = {"check": _check, "compile": _compile, "run": _run, "explain": _explain, "fmt": _fmt}
+    return commands[parsed.command](parsed)
 
 
 # ------------------------------------------------------------------ commands
@@ -195,7 +193,7 @@ def _report_failure(failure: RunFailure, source: Source, log: Path) -> int:
         Kind.ENDLESS: codes.RUN_ENDLESS,
         Kind.QUERY: codes.RUN_FAILED,
     }[failure.kind]
-    span = Span(failure.about.start, failure.about.end) if failure.about else Span(0, 0)
+    span = failure.about or Span(0, 0)
     helps = failure.helps
     if failure.details:
         with log.open("a", encoding="utf-8") as file:
@@ -244,13 +242,6 @@ class _Status:
             action(text)
 
         return cleared
-
-
-def _setting(text: str) -> tuple[str, str]:
-    key, found, value = text.partition("=")
-    if not found or not key.startswith("spark."):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a setting, as in spark.key=value")
-    return key.strip(), value.strip()
 
 
 def _fmt(options: argparse.Namespace) -> int:
@@ -404,120 +395,6 @@ def _show_outlines(outlines: list[Outline]) -> None:
     console = Console()
     for outline in outlines:
         console.print(grow(Tree(styled(outline)), outline))
-
-
-# ------------------------------------------------------------------ arguments
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="ssql",
-        description="Compile window-stream SQL to Spark Structured Streaming.",
-        epilog="example:\n  ssql compile examples/traffic.ssql\n\n"
-        "ssql COMMAND --help says more about a command.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=f"ssql {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-
-    def command(
-        name: str, run: Callable[[argparse.Namespace], int], summary: str, example: str
-    ) -> argparse.ArgumentParser:
-        added = commands.add_parser(
-            name,
-            help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}.",
-            epilog=f"example:\n  {example}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        added.set_defaults(command=run)
-        if run is not _run:
-            added.add_argument(
-                "--format",
-                choices=("text", "json"),
-                default="text",
-                help="how problems are shown: for people, or for editors (default: text)",
-            )
-        return added
-
-    file_help = "an .ssql file, or - for standard input"
-    check = command(
-        "check", _check, "report what is wrong with files", "ssql check examples/*.ssql"
-    )
-    check.add_argument("files", nargs="+", metavar="FILE", help=file_help)
-
-    compile_ = command(
-        "compile",
-        _compile,
-        "print the PySpark code of a file",
-        "ssql compile examples/traffic.ssql -o traffic.py",
-    )
-    compile_.add_argument("file", metavar="FILE", help=file_help)
-    compile_.add_argument("-o", "--output", metavar="OUT.py", help="write the code to this file")
-    compile_.add_argument(
-        "--standalone",
-        action="store_true",
-        help="import nothing of ssql (the plans of this version never do)",
-    )
-
-    plan_help = "run windowed aggregates by this plan, unless the query asks for another"
-    compile_.add_argument("--plan", metavar="NAME", choices=PLANS, help=plan_help)
-
-    run = command(
-        "run",
-        _run,
-        "compile and run a file",
-        "ssql run examples/traffic.ssql --until-done --format jsonl",
-    )
-    run.add_argument("file", metavar="FILE", help=file_help)
-    run.add_argument(
-        "--until-done",
-        action="store_true",
-        help="process what is there, close every window (unless there is a checkpoint), and stop",
-    )
-    run.add_argument(
-        "--format",
-        choices=("table", "jsonl", "csv"),
-        default="table",
-        help="how results are shown on standard output (default: table)",
-    )
-    run.add_argument(
-        "--checkpoint", metavar="DIR", help="keep progress and state here, and go on from it"
-    )
-    run.add_argument(
-        "--flush",
-        action=argparse.BooleanOptionalAction,
-        help="with --until-done: close every window at the end, or leave them open",
-    )
-    run.add_argument("--master", metavar="URL", help="where Spark runs (default: local[*])")
-    run.add_argument("--plan", metavar="NAME", choices=PLANS, help=plan_help)
-    run.add_argument(
-        "--conf",
-        metavar="KEY=VALUE",
-        type=_setting,
-        action="append",
-        default=[],
-        help="a setting of Spark's; may be given more than once",
-    )
-
-    explain = command(
-        "explain",
-        _explain,
-        "show the logical plan of each query",
-        "ssql explain examples/traffic.ssql",
-    )
-    explain.add_argument("file", metavar="FILE", help=file_help)
-    explain.add_argument(
-        "--verbose", action="store_true", help="show the columns that each operator gives, too"
-    )
-
-    fmt = command(
-        "fmt", _fmt, "format files in place, comments kept", "ssql fmt --check examples/*.ssql"
-    )
-    fmt.add_argument("files", nargs="+", metavar="FILE", help=file_help)
-    fmt.add_argument("--check", action="store_true", help="change nothing; fail if a file would be")
-    fmt.add_argument("--stdout", action="store_true", help="print the result, change nothing")
-    return parser
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 from ssql.planner.catalog import Connection
 from ssql.planner.job import Job, JobQuery, JobSource
-from ssql.runtime.failures import About, Kind, RunFailure
+from ssql.runtime.failures import Kind, RunFailure
 from ssql.runtime.session import FROZEN, SHUFFLE_PARTITIONS
 from ssql.runtime.storage import Storage
 
@@ -85,7 +85,7 @@ def save(storage: Storage, directory: str, record: Record) -> None:
 
 def check(kept: Record, now: Record, query: JobQuery, directory: str, *, flush: bool) -> None:
     """Refuse to resume with something that the checkpoint was not written for."""
-    about = About(query.span.start, query.span.end)
+    about = query.span
     differences = list(_differences(kept, now))
     if differences:
         raise RunFailure(

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from ssql.planner.span import Span
+
 
 class Kind(Enum):
     """What a failure is about; the command line gives each a code and an exit code."""
@@ -19,21 +21,13 @@ class Kind(Enum):
     QUERY = "query"
 
 
-@dataclass(frozen=True, slots=True)
-class About:
-    """The stream, table, sink or query that a failure is about, by its place in the file."""
-
-    start: int
-    end: int
-
-
 class RunFailure(Exception):
     def __init__(
         self,
         kind: Kind,
         message: str,
         *,
-        about: About | None = None,
+        about: Span | None = None,
         notes: tuple[str, ...] = (),
         helps: tuple[str, ...] = (),
         details: str = "",  # what Spark said, in full
@@ -148,7 +142,7 @@ def spark_errors() -> tuple[type[Exception], ...]:
     return PySparkException, Py4JError
 
 
-def explained(error: BaseException, about: About | None = None) -> RunFailure:
+def explained(error: BaseException, about: Span | None = None) -> RunFailure:
     """A failure of Spark's as one sentence; what Spark said in full stays in `details`."""
     if isinstance(error, RunFailure):
         return error

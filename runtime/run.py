@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import tempfile
 import threading
 import time
-import traceback
 from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ssql.planner.job import Job, JobQuery, JobSource
+from ssql.planner.span import Span
 from ssql.runtime import checkpoints, progress, session
-from ssql.runtime.failures import About, Kind, RunFailure, explained, spark_errors
+from ssql.runtime.emitted import load_module
+from ssql.runtime.failures import Kind, RunFailure, explained, spark_errors
 from ssql.runtime.lock import CheckpointLock
 from ssql.runtime.output import Printer
+from ssql.runtime.preflight import check_job
 from ssql.runtime.sinks import prepare_file_sink
 from ssql.runtime.sources import (
-    about,
     check_schema,
     check_unread_files,
     make_missing_directory,
@@ -69,8 +69,8 @@ class _Running:
     stream: StreamingQuery | None = None
 
     @property
-    def about(self) -> About:
-        return About(self.query.span.start, self.query.span.end)
+    def about(self) -> Span:
+        return self.query.span
 
 
 class Runner:
@@ -104,9 +104,7 @@ class Runner:
     def run(self) -> list[Summary]:
         """Run to the end, or until stopped."""
         try:
-            self._check_ends()
-            self._check_environment()
-            self._check_sinks()
+            check_job(self.job, until_done=self.options.until_done)
             root = self.options.checkpoint or self._scratch_directory()
             local = local_path(root)
             if local is not None:
@@ -142,53 +140,6 @@ class Runner:
         lock.release()  # not when this process is cut off: Spark may still be writing
 
     # -------------------------------------------------------------- before Spark starts
-
-    def _check_ends(self) -> None:
-        if not self.options.until_done:
-            return
-        for source in self.job.sources:
-            if source.is_endless:
-                raise RunFailure(
-                    Kind.ENDLESS,
-                    f"{source.name} never ends, so --until-done would wait for ever",
-                    about=about(source),
-                    helps=(
-                        "give it rows = …"
-                        if source.connection.connector == "datagen"
-                        else "drop --until-done, and stop the run with Ctrl-C",
-                    ),
-                )
-
-    def _check_environment(self) -> None:
-        """Secrets are in the environment when the emitted code asks for them."""
-        connections = [(s.connection, about(s)) for s in self.job.sources]
-        for query in self.job.queries:
-            if query.sink is not None:
-                span = query.sink.span
-                connections.append((query.sink.connection, About(span.start, span.end)))
-        for connection, place in connections:
-            for _, value in connection.options:
-                try:
-                    text_of(value)
-                except RunFailure as failure:
-                    failure.about = place
-                    raise
-
-    def _check_sinks(self) -> None:
-        taken: dict[str, JobQuery] = {}
-        for query in self.job.queries:
-            if query.sink is None or query.sink.connection.connector != "file":
-                continue
-            path = text_of(query.sink.connection.option("path") or "")
-            if path in taken and (query.is_streaming or taken[path].is_streaming):
-                raise RunFailure(
-                    Kind.SINK,
-                    f"two queries write to {path}",
-                    about=About(query.span.start, query.span.end),
-                    notes=("Spark numbers the batches of a directory, and they would collide",),
-                    helps=("write one INSERT with UNION ALL, or two sinks",),
-                )
-            taken[path] = query
 
     def _scratch_directory(self) -> str:
         self._scratch = tempfile.mkdtemp(prefix="ssql-run-")
@@ -230,42 +181,8 @@ class Runner:
         )
         return session.start(f"ssql {self.job.name}", self._settings, self.log)
 
-    def _module(self, spark: SparkSession) -> ModuleType:
-        """The emitted module, with the user's functions registered."""
-        if self.options.module_path is not None:
-            sys.path.insert(0, self.options.module_path)
-        module = ModuleType(f"ssql_job_{self.job.name}")
-        code = compile(self.job.code, f"{self.job.name}.py", "exec")
-        try:
-            with redirect_stdout(sys.stderr):  # standard output is for results
-                exec(code, module.__dict__)  # noqa: S102 - this is what running a job is
-        except Exception as error:  # a module of the user's may raise anything
-            raise RunFailure(
-                Kind.ENVIRONMENT,
-                f"a Python function cannot be imported: {type(error).__name__}: {error}",
-                helps=("put its module beside the .ssql file, or on PYTHONPATH",),
-                details=traceback.format_exc(),
-            ) from error
-        for function in self.job.functions:
-            spark.udf.register(function.name, getattr(module, function.attribute), function.returns)
-            self._ship(spark, function.module.split(".")[0])
-        return module
-
-    def _ship(self, spark: SparkSession, name: str) -> None:
-        """The processes that run the user's functions need their module, wherever they are."""
-        file = getattr(sys.modules[name], "__file__", None)
-        if file is None:
-            return
-        path = Path(file)
-        if path.name == "__init__.py":
-            archive = shutil.make_archive(
-                str(Path(tempfile.mkdtemp()) / name), "zip", path.parent.parent, name
-            )
-            path = Path(archive)
-        spark.sparkContext.addPyFile(str(path))
-
     def _run(self, spark: SparkSession, storage: Storage, root: str) -> None:
-        module = self._module(spark)
+        module = load_module(self.job, spark, self.options.module_path)
         for source in self.job.sources:
             if made := make_missing_directory(source):
                 self._say(f"{made} did not exist and was made; waiting for files in it")
@@ -274,7 +191,7 @@ class Runner:
                 try:
                     self._batch(spark, module, query)
                 except spark_errors() as error:
-                    raise explained(error, About(query.span.start, query.span.end)) from error
+                    raise explained(error, query.span) from error
         streaming = [q for q in self.job.queries if q.is_streaming]
         if self.options.until_done:
             for query in streaming:
@@ -296,14 +213,14 @@ class Runner:
                 heartbeats = beats.get(source.frame) if query.keeps_state else None
                 frame = progress.read(spark, module, source, heartbeats)
             except spark_errors() as error:
-                raise explained(error, about(source)) from error
+                raise explained(error, source.span) from error
             check_schema(spark, source, frame)
             frames.append(frame)
         arguments = [*([spark] if query.needs_session else []), *frames]
         try:
             result: DataFrame = getattr(module, query.function)(*arguments)
         except spark_errors() as error:
-            raise explained(error, About(query.span.start, query.span.end)) from error
+            raise explained(error, query.span) from error
         return result
 
     def _printer(self, query: JobQuery) -> Printer:
@@ -345,7 +262,7 @@ class Runner:
             undone = undone_since(here) if here is not None else None
             prepare_file_sink(query.sink, path, resumed=kept is not None, undone_since=undone)
         if kept is not None and (here := local_path(directory)):
-            check_unread_files(here, self._settings, About(query.span.start, query.span.end))
+            check_unread_files(here, self._settings, query.span)
         for beats in progress.heartbeat_directories(directory, sources).values():
             storage.make_directory(beats)
         summary = Summary(query.function)
@@ -475,10 +392,9 @@ class Runner:
         found = explained(error, running.about)
         streams = [s for s in running.sources if s.is_stream]
         if found.kind is Kind.SOURCE and len(streams) == 1:
-            found.about = about(streams[0])
+            found.about = streams[0].span
         if found.kind is Kind.SINK and running.query.sink is not None:
-            sink = running.query.sink
-            found.about = About(sink.span.start, sink.span.end)
+            found.about = running.query.sink.span
         return found
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from ssql.planner.job import JobSink
-from ssql.runtime.failures import About, Kind, RunFailure
+from ssql.runtime.failures import Kind, RunFailure
 from ssql.runtime.storage import local_path
 
 _MANIFEST = "_spark_metadata"
@@ -35,7 +35,7 @@ def prepare_file_sink(
         raise RunFailure(
             Kind.SINK,
             f"{path} holds the results of another run",
-            about=About(sink.span.start, sink.span.end),
+            about=sink.span,
             notes=(f"{max(batches) + 1} batches were written there",),
             helps=("go on with its --checkpoint, or write to a new directory",),
         )

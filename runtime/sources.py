@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from ssql.planner.catalog import OptionValue
 from ssql.planner.job import JobSource
-from ssql.runtime.failures import About, Kind, RunFailure, explained
+from ssql.planner.span import Span
+from ssql.runtime.failures import Kind, RunFailure, explained
 from ssql.runtime.storage import local_path
 
 if TYPE_CHECKING:
@@ -48,10 +49,6 @@ def text_of(value: OptionValue) -> str:
     return str(int(value)) if value == value.to_integral_value() else str(value)
 
 
-def about(source: JobSource) -> About:
-    return About(source.span.start, source.span.end)
-
-
 def path_of(source: JobSource) -> str | None:
     path = source.connection.option("path")
     return None if path is None else text_of(path)
@@ -82,7 +79,7 @@ def check_schema(spark: SparkSession, source: JobSource, frame: DataFrame) -> No
     except AnalysisException as error:
         if source.is_stream:
             return  # no file yet
-        raise explained(error, about(source)) from error
+        raise explained(error, source.span) from error
     held = {f.name.casefold(): f.dataType for f in found.fields}
     for field in frame.schema.fields:
         type = held.get(field.name.casefold())
@@ -90,7 +87,7 @@ def check_schema(spark: SparkSession, source: JobSource, frame: DataFrame) -> No
             raise RunFailure(
                 Kind.SOURCE,
                 f"the files of {source.name} have no column {field.name}",
-                about=about(source),
+                about=source.span,
                 helps=(f"they have {', '.join(f.name for f in found.fields)}",),
             )
         if not _fits(type, field.dataType):
@@ -98,7 +95,7 @@ def check_schema(spark: SparkSession, source: JobSource, frame: DataFrame) -> No
                 Kind.SOURCE,
                 f"{field.name} is {type.simpleString()} in the files of {source.name},"
                 f" and {field.dataType.simpleString()} is declared",
-                about=about(source),
+                about=source.span,
                 helps=(f"declare it as {type.simpleString().upper()}",),
             )
 
@@ -106,7 +103,7 @@ def check_schema(spark: SparkSession, source: JobSource, frame: DataFrame) -> No
 _SKIP_MISSING = "spark.sql.files.ignoreMissingFiles"
 
 
-def check_unread_files(checkpoint: Path, settings: Mapping[str, str], place: About) -> None:
+def check_unread_files(checkpoint: Path, settings: Mapping[str, str], place: Span) -> None:
     """A batch that was planned and not done is done again: are its files still there?
 
     Spark would leave out those that are not, and say nothing.

@@ -398,9 +398,7 @@ def test_a_query_that_spark_refuses(tmp_path: Path, capsys: pytest.CaptureFixtur
     data.mkdir()
     write_rows(data / "a.json", ROWS)
     options = ("--checkpoint", str(tmp_path / "checkpoint"))
-    wrong = packets_ddl(data) + SELECT.replace(
-        "FROM packets", "FROM packets WHERE upper() = 'x'"
-    )
+    wrong = packets_ddl(data) + SELECT.replace("FROM packets", "FROM packets WHERE upper() = 'x'")
     code, _, err = ssql(capsys, tmp_path / "q.ssql", wrong, *options)
     assert code == 1
     expect_error(err, "E0806", "upper")
