@@ -14,6 +14,10 @@ from typing import Any
 
 import pytest
 from cases import CASES, all_cases, case_id
+from compiled import collected, frame_of
+from oracle import Aggregate, WindowQuery, evaluate, evaluate_instants, same
+from streams import SECOND
+from streams import packets as packets_of
 
 from ssql.compiler.dialect import Expression
 from ssql.compiler.pipeline import compile_source
@@ -119,6 +123,71 @@ def test_tumbling_windows(packets: Any) -> None:
 
     named = {r["window"] for r in module.query_4(packets).collect()}
     assert named == {"a", "b", "c"}
+
+
+SLIDING = {
+    "srcIP": "STRING",
+    "destIP": "STRING",
+    "destPort": "INT",
+    "len": "INT",
+    "ts": "TIMESTAMP",
+}
+MINUTE = 60 * SECOND
+
+
+def counts(range_us: int, slide_us: int, *keys: str, origin_us: int = 0) -> WindowQuery:
+    counted = (Aggregate(name="n", function="count"),)
+    return WindowQuery(
+        range_us=range_us, slide_us=slide_us, origin_us=origin_us, keys=keys, aggregates=counted
+    )
+
+
+@pytest.mark.spark
+def test_sliding_windows(spark: Any) -> None:
+    module = load(CASES / "compile" / "sliding.py")
+    data = packets_of(41, 150, minutes=4)
+    frame = frame_of(spark, data, SLIDING)
+    expected = evaluate(counts(10 * MINUTE, MINUTE, "srcIP"), data, tuple(SLIDING))
+    for query in (module.query_1, module.query_2):
+        found = collected(query(frame).withColumnRenamed("count(*)", "n"))
+        assert same(found, expected) is None
+    hours = WindowQuery(
+        range_us=60 * MINUTE,
+        slide_us=MINUTE,
+        keys=("srcIP",),
+        aggregates=(
+            Aggregate(name="minute", function="sum", column="len", range_us=MINUTE),
+            Aggregate(name="hour", function="sum", column="len"),
+        ),
+    )
+    assert same(collected(module.query_4(frame)), evaluate(hours, data, tuple(SLIDING))) is None
+    gaps = counts(20 * SECOND, MINUTE, origin_us=7 * SECOND)
+    assert same(collected(module.query_5(frame)), evaluate(gaps, data, tuple(SLIDING))) is None
+    gaps = counts(40 * SECOND, MINUTE)
+    assert same(collected(module.query_6(frame)), evaluate(gaps, data, tuple(SLIDING))) is None
+
+
+@pytest.mark.spark
+def test_windows_over_windows(spark: Any) -> None:
+    module = load(CASES / "compile" / "nested.py")
+    data = packets_of(42, 200, minutes=90)
+    frame = frame_of(spark, data, {"srcIP": "STRING", "len": "INT", "ts": "TIMESTAMP"})
+    inner = evaluate(counts(MINUTE, MINUTE, "srcIP"), data, tuple(SLIDING))
+
+    def outer(range_us: int, slide_us: int, time: str, name: str, *keys: str) -> WindowQuery:
+        top = (Aggregate(name=name, function="max", column="n"),)
+        return WindowQuery(
+            range_us=range_us, slide_us=slide_us, time=time, keys=keys, aggregates=top
+        )
+
+    hourly = outer(60 * MINUTE, 20 * MINUTE, "window_end", "max(n)")
+    assert same(collected(module.query_1(frame)), evaluate(hourly, inner, ("n",))) is None
+    busiest = outer(60 * MINUTE, 60 * MINUTE, "window_start", "busiest", "srcIP")
+    busy = [r for r in inner if r["n"] > 2]
+    assert same(collected(module.query_2(frame)), evaluate(busiest, busy, ("n",))) is None
+    total = (Aggregate(name="n", function="sum", column="n"),)
+    expected = evaluate_instants((), "window_end", total, inner, ("n",))
+    assert same(collected(module.query_3(frame)), expected) is None
 
 
 @pytest.mark.spark
