@@ -142,6 +142,19 @@ def spark_errors() -> tuple[type[Exception], ...]:
     return PySparkException, Py4JError
 
 
+def spark_is_gone(error: BaseException) -> RunFailure | None:
+    """The JVM was killed or died, and nobody answers any more."""
+    from py4j.protocol import Py4JNetworkError
+
+    if not isinstance(error, ConnectionError | Py4JNetworkError):
+        return None
+    return RunFailure(
+        Kind.QUERY,
+        "the process of Spark has ended",
+        helps=("it may have run out of memory: give it more with --conf spark.driver.memory=4g",),
+    )
+
+
 def explained(error: BaseException, about: Span | None = None) -> RunFailure:
     """A failure of Spark's as one sentence; what Spark said in full stays in `details`."""
     if isinstance(error, RunFailure):

@@ -18,7 +18,13 @@ from ssql.planner.job import Job, JobQuery, JobSource
 from ssql.planner.span import Span
 from ssql.runtime import checkpoints, progress, session
 from ssql.runtime.emitted import load_module
-from ssql.runtime.failures import Kind, RunFailure, explained, spark_errors
+from ssql.runtime.failures import (
+    Kind,
+    RunFailure,
+    explained,
+    spark_errors,
+    spark_is_gone,
+)
 from ssql.runtime.lock import CheckpointLock
 from ssql.runtime.output import Printer
 from ssql.runtime.preflight import check_job
@@ -114,7 +120,11 @@ class Runner:
                 storage = HadoopStorage(spark)
                 self._recorded(storage, root)
                 self._run(spark, storage, root)
+        except spark_errors() as error:
+            raise spark_is_gone(error) or explained(error) from error
         except OSError as error:
+            if gone := spark_is_gone(error):
+                raise gone from error
             place = f"{error.filename}: " if error.filename else ""
             raise RunFailure(
                 Kind.ENVIRONMENT,

@@ -92,7 +92,7 @@ def start(name: str, chosen: Mapping[str, str], log: Path) -> SparkSession:
 
     # They log the tracebacks of errors that are raised as well, and told in words.
     for logger in ("py4j", "pyspark", "SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        logging.getLogger(logger).setLevel(logging.CRITICAL)
+        logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
     builder = SparkSession.builder.appName(name)
     for key, value in chosen.items():
         builder = builder.config(key, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -130,6 +131,21 @@ def test_interrupted(tmp_path: Path) -> None:
 
     found = [_row(line) for line in (out + more).splitlines()]
     assert same(found, evaluate(COUNTS, rows, PACKET_COLUMNS)) is None
+
+
+def test_spark_is_killed(tmp_path: Path) -> None:
+    """Not ssql, but the JVM under it."""
+    data, checkpoint, file = tmp_path / "in", tmp_path / "checkpoint", tmp_path / "job.ssql"
+    data.mkdir()
+    write_rows(data / "0.json", packets(24, 30, minutes=3))
+    file.write_text(packets_ddl(data) + SELECT)
+    run = start(file, "--checkpoint", str(checkpoint), "--format", "jsonl")
+    await_("the first batch", lambda: bool(numbers(checkpoint / "query_1" / "commits")), run)
+    (_, _), (jvm, _) = json.loads((checkpoint / "ssql.lock").read_text())
+    os.kill(jvm, signal.SIGKILL)
+    _, err = run.communicate(timeout=120)
+    assert run.returncode == 1
+    assert "the process of Spark has ended" in err and "Traceback" not in err
 
 
 def test_a_reader_who_has_seen_enough(tmp_path: Path) -> None:
