@@ -6,9 +6,10 @@ from ssql.planner.logical import Aggregate, Alias, Filter, Join, Plan, Project, 
 from ssql.planner.scalar import Scalar
 from ssql.planner.windows import TimeWindow
 
-# A row outside of these has a broken clock or a placeholder for its time. One such row would
-# move the watermark over everything that is still to come, so it is left out, and counted.
-EARLIEST, LATEST = "1900-01-01", "2200-01-01"
+# A row outside of these is left out, and counted. One far in the future (a broken clock, a
+# placeholder) would move the watermark over everything that is still to come; and Spark's watermark
+# begins at the epoch, so that windows before it would be late from the start.
+EARLIEST, LATEST = "1970-01-01", "2200-01-01"
 
 # Spark knows the time of a windowed result as the last microsecond of its window.
 CLOSING_US = 1

@@ -11,7 +11,7 @@ import pytest
 from compiled import stream_ddl
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oracle import WindowQuery, evaluate, same
+from oracle import Aggregate, WindowQuery, evaluate, same
 from running import run_text, write_rows
 from streams import COLUMNS, SECOND, TYPES, arrivals, queries_with_rows
 
@@ -45,4 +45,24 @@ def test_streams_give_what_the_definitions_say(spark: Any, data: st.DataObject) 
             found += ran.rows
             assert ran.summaries[0].late == 0
         assert ran.summaries[0].state_rows == 0
-    assert same(found, evaluate(query, rows, COLUMNS)) is None, (text, plan, batches, restart)
+    accepted = [r for r in rows if r["ts"] is None or r["ts"] >= 0]  # streams begin with the epoch
+    expected = evaluate(query, accepted, COLUMNS)
+    assert same(found, expected) is None, (text, plan, batches, restart)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("plan", ["wid", "paned"])
+def test_rows_from_before_the_epoch(spark: Any, tmp_path: Path, plan: str) -> None:
+    """Spark's watermark begins at the epoch: earlier rows are rejected, and counted as such."""
+    times = (-20 * SECOND, -1, 0, 3 * SECOND)
+    rows = [{"k": "a", "p": 0, "v": at, "d": 0.5, "ts": ts} for at, ts in enumerate(times)]
+    write_rows(tmp_path / "0.json", rows)
+    query = WindowQuery(
+        range_us=10 * SECOND,
+        slide_us=5 * SECOND,
+        keys=("k",),
+        aggregates=(Aggregate(name="n", function="count"),),
+    )
+    ran = run_text(f"{files_ddl('s', tmp_path)}{query.sql('s')};", plan, until_done=True)
+    assert same(ran.rows, evaluate(query, rows[2:], COLUMNS)) is None
+    assert (ran.summaries[0].rejected, ran.summaries[0].late) == (2, 0)

@@ -40,7 +40,7 @@ def read_s(spark: SparkSession) -> DataFrame:
 
 def accept_s(s: DataFrame) -> DataFrame:
     # rows without a time, or with an absurd one, are left out
-    timed = s.where("ts BETWEEN '1900-01-01' AND '2200-01-01'")
+    timed = s.where("ts BETWEEN '1970-01-01' AND '2200-01-01'")
     # WATERMARK FOR ts AS ts
     return timed.withWatermark("ts", "0 seconds")
 

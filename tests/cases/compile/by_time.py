@@ -20,7 +20,7 @@ def read_main1(spark: SparkSession) -> DataFrame:
 
 def accept_main1(main1: DataFrame) -> DataFrame:
     # rows without a time, or with an absurd one, are left out
-    timed = main1.where("ts BETWEEN '1900-01-01' AND '2200-01-01'")
+    timed = main1.where("ts BETWEEN '1970-01-01' AND '2200-01-01'")
     # WATERMARK FOR ts AS ts - INTERVAL 1 minute
     return timed.withWatermark("ts", "1 minute")
 

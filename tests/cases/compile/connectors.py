@@ -31,7 +31,7 @@ def read_orders(spark: SparkSession) -> DataFrame:
 
 def accept_orders(orders: DataFrame) -> DataFrame:
     # rows without a time, or with an absurd one, are left out
-    timed = orders.where("ts BETWEEN '1900-01-01' AND '2200-01-01'")
+    timed = orders.where("ts BETWEEN '1970-01-01' AND '2200-01-01'")
     # WATERMARK FOR ts AS ts - INTERVAL 500 milliseconds
     return timed.withWatermark("ts", "500 milliseconds")
 
@@ -48,7 +48,7 @@ def read_ticks(spark: SparkSession) -> DataFrame:
 
 def accept_ticks(ticks: DataFrame) -> DataFrame:
     # rows without a time, or with an absurd one, are left out
-    timed = ticks.where("`timestamp` BETWEEN '1900-01-01' AND '2200-01-01'")
+    timed = ticks.where("`timestamp` BETWEEN '1970-01-01' AND '2200-01-01'")
     # WATERMARK FOR timestamp AS timestamp
     return timed.withWatermark("`timestamp`", "0 seconds")
 

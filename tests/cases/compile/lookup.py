@@ -21,7 +21,7 @@ def read_a(spark: SparkSession) -> DataFrame:
 
 def accept_a(a: DataFrame) -> DataFrame:
     # rows without a time, or with an absurd one, are left out
-    timed = a.where("ts BETWEEN '1900-01-01' AND '2200-01-01'")
+    timed = a.where("ts BETWEEN '1970-01-01' AND '2200-01-01'")
     # WATERMARK FOR ts AS ts
     return timed.withWatermark("ts", "0 seconds")
 
@@ -37,7 +37,7 @@ def read_b(spark: SparkSession) -> DataFrame:
 
 def accept_b(b: DataFrame) -> DataFrame:
     # rows without a time, or with an absurd one, are left out
-    timed = b.where("ts BETWEEN '1900-01-01' AND '2200-01-01'")
+    timed = b.where("ts BETWEEN '1970-01-01' AND '2200-01-01'")
     # WATERMARK FOR ts AS ts
     return timed.withWatermark("ts", "0 seconds")
 

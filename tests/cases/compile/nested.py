@@ -32,7 +32,7 @@ def read_packets(spark: SparkSession) -> DataFrame:
 
 def accept_packets(packets: DataFrame) -> DataFrame:
     # rows without a time, or with an absurd one, are left out
-    timed = packets.where("ts BETWEEN '1900-01-01' AND '2200-01-01'")
+    timed = packets.where("ts BETWEEN '1970-01-01' AND '2200-01-01'")
     # WATERMARK FOR ts AS ts - INTERVAL 5 seconds
     return timed.withWatermark("ts", "5 seconds")
 
