@@ -9,6 +9,9 @@ from enum import Enum
 
 from ssql.planner.span import Span
 
+# Its connections break a moment before a process is gone.
+JVM_END_SECONDS = 2.0
+
 
 class Kind(Enum):
     """What a failure is about; the command line gives each a code and an exit code."""
@@ -115,6 +118,18 @@ _SIGNS = tuple(
             "create it first, or check its name",
         ),
         (
+            r"OverflowError: (a sum[^\n:]*): ([^\n]*)",
+            Kind.QUERY,
+            "{1}",
+            "{2}",
+        ),
+        (
+            r"(this state has format \d+), and (this version of ssql reads format \d+)",
+            Kind.CHECKPOINT,
+            "{1}, and {2}",
+            "use the version that wrote it, or start anew with another checkpoint directory",
+        ),
+        (
             r"OutOfMemoryError",
             Kind.QUERY,
             "Spark ran out of memory",
@@ -144,9 +159,12 @@ def spark_errors() -> tuple[type[Exception], ...]:
 
 def spark_is_gone(error: BaseException) -> RunFailure | None:
     """The JVM was killed or died, and nobody answers any more."""
-    from py4j.protocol import Py4JNetworkError
+    from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 
-    if not isinstance(error, ConnectionError | Py4JNetworkError):
+    cut_off = isinstance(error, ConnectionError | Py4JNetworkError)
+    # A call that was under way then fails without a cause.
+    unanswered = isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
+    if not cut_off and not (unanswered and _jvm_has_ended()):
         return None
     return RunFailure(
         Kind.QUERY,
@@ -155,20 +173,39 @@ def spark_is_gone(error: BaseException) -> RunFailure | None:
     )
 
 
+def _jvm_has_ended() -> bool:
+    from subprocess import TimeoutExpired
+
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:  # not started from here
+        return False
+    try:
+        process.wait(JVM_END_SECONDS)
+    except TimeoutExpired:
+        return False
+    return True
+
+
 def explained(error: BaseException, about: Span | None = None) -> RunFailure:
     """A failure of Spark's as one sentence; what Spark said in full stays in `details`."""
     if isinstance(error, RunFailure):
         return error
+    if gone := spark_is_gone(error):
+        return gone
     text = "\n".join(_causes(error))
     for sign in _SIGNS:
         if found := re.search(sign.pattern, text):
-            message = sign.message
-            for at, group in enumerate(found.groups(), 1):
-                message = message.replace(f"{{{at}}}", (group or "").strip(" .,'\"`"))
-            return RunFailure(
-                sign.kind, message.rstrip(": "), about=about, helps=(sign.help,), details=text
-            )
+            message, help = (_filled(words, found) for words in (sign.message, sign.help))
+            return RunFailure(sign.kind, message, about=about, helps=(help,), details=text)
     return RunFailure(Kind.QUERY, _sentence(text), about=about, details=text)
+
+
+def _filled(words: str, found: re.Match[str]) -> str:
+    for at, group in enumerate(found.groups(), 1):
+        words = words.replace(f"{{{at}}}", (group or "").strip(" .,'\"`"))
+    return words.rstrip(": ")
 
 
 def _causes(error: BaseException) -> Iterator[str]:

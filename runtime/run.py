@@ -121,7 +121,7 @@ class Runner:
                 self._recorded(storage, root)
                 self._run(spark, storage, root)
         except spark_errors() as error:
-            raise spark_is_gone(error) or explained(error) from error
+            raise explained(error) from error
         except OSError as error:
             if gone := spark_is_gone(error):
                 raise gone from error

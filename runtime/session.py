@@ -93,6 +93,7 @@ def start(name: str, chosen: Mapping[str, str], log: Path) -> SparkSession:
     # They log the tracebacks of errors that are raised as well, and told in words.
     for logger in ("py4j", "pyspark", "SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
+    logging.getLogger().addFilter(_is_not_py4j)  # which has no logger of its own for some of it
     builder = SparkSession.builder.appName(name)
     for key, value in chosen.items():
         builder = builder.config(key, value)
@@ -106,6 +107,10 @@ def start(name: str, chosen: Mapping[str, str], log: Path) -> SparkSession:
         cores = session.sparkContext.defaultParallelism
         session.conf.set(SHUFFLE_PARTITIONS, str(cores))
     return session
+
+
+def _is_not_py4j(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != "py4j"
 
 
 def _no_start(log: Path, error: Exception) -> RunFailure:
