@@ -20,3 +20,9 @@ def spell(microseconds: int) -> str:
         if rest == 0 and count:
             return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
     return "0 seconds"
+
+
+def microseconds(words: str) -> int:
+    """What `spell` has written."""
+    count, unit = words.split()
+    return int(count) * MICROSECONDS[unit.removesuffix("s")]

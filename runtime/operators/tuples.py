@@ -1,0 +1,158 @@
+"""Slide-by-tuple windows: `(w - RANGE, w]` for the time w of every n-th row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from ssql.planner.durations import microseconds
+from ssql.runtime.operators.extents import Places, covered, ordered, segments
+from ssql.runtime.operators.merging import Layout, Sorted, bounds, positions_of
+from ssql.runtime.operators.numbered import (
+    Partitions,
+    entries_of,
+    final_rows,
+    places_in_group,
+)
+from ssql.runtime.operators.road import (
+    BUCKETS,
+    END_US,
+    Moment,
+    Part,
+    Traffic,
+    key_columns,
+    layout_of,
+    travel,
+)
+from ssql.runtime.operators.state import State
+from ssql.runtime.operators.tables import Numbers, group_codes, stacked, taken
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class TuplesKernel:
+    """Which of the rows at one time is the n-th one does not matter: a window goes by its time."""
+
+    layout: Layout
+    partition: tuple[str, ...]
+    range_us: int
+    slide_rows: int
+
+    def step(self, state: State, rows: pa.Table | None, now: Moment) -> Iterable[pa.Table]:
+        final = final_rows(state, rows, now)
+        old = state.table("entries")
+        if final is None:
+            self._let_go(state, old, now)
+            return ()
+        partitions = Partitions(
+            self.partition, counts=state.table("counts"), entries=old, final=final
+        )
+        of_final, times = partitions.of("final"), positions_of(final)
+        order = ordered(of_final, times)
+        of_window, ends = self._windows(of_final[order], times[order], partitions.counts)
+        new, of_new = entries_of(final, of_final, times, self.layout)
+        table = stacked([t for t in (old, new) if t is not None])
+        of_row = np.concatenate([partitions.of("entries"), of_new])
+        kept = 0 if old is None else old.num_rows
+        expired = self._expired(positions_of(table), now)
+        added = taken(new, ~expired[kept:])
+        state.change("entries", added=added, expired=expired[:kept])
+        if self.slide_rows > 1:
+            counts = partitions.counted("final") % self.slide_rows
+            state.replace("counts", None if now.is_end else partitions.table(counts))
+        self._wake(state, positions_of(table)[~expired], now)
+        return self._results(table, of_row, of_window, ends)
+
+    def _windows(
+        self, partitions: Numbers, times: Numbers, before: Numbers
+    ) -> tuple[Numbers, Numbers]:
+        """Every n-th row is a window, and those of one time are one: partitions and times."""
+        number = before[partitions] + places_in_group(partitions) + 1
+        nth = np.flatnonzero(number % self.slide_rows == 0)
+        partitions, times = partitions[nth], times[nth]
+        distinct = segments(partitions, times)
+        return partitions[distinct], times[distinct]
+
+    def _expired(self, times: Numbers, now: Moment) -> Numbers:
+        return (times + self.range_us <= now.watermark) | now.is_end
+
+    def _let_go(self, state: State, old: pa.Table | None, now: Moment) -> None:
+        """Nothing is final: what time has passed over goes."""
+        times = np.zeros(0, np.int64)
+        if old is not None:
+            expired = self._expired(positions_of(old), now)
+            state.change("entries", expired=expired)
+            times = positions_of(old)[~expired]
+        if now.is_end:
+            state.replace("counts", None)
+        self._wake(state, times, now)
+
+    def _wake(self, state: State, times: Numbers, now: Moment) -> None:
+        """A stream that falls silent leaves no entries behind."""
+        if now.is_end:
+            state.memo.clear()
+        elif len(times):
+            state.memo.setdefault("due", int(times.max()) + self.range_us)
+        elif state.rows("counts"):
+            state.memo.setdefault("due", END_US)
+
+    def _results(
+        self, table: pa.Table, partitions: Numbers, of_window: Numbers, times: Numbers
+    ) -> Iterable[pa.Table]:
+        """`of_window` and `times` are the windows, by partition and time."""
+        if not len(times):
+            return
+        (groups,), _ = group_codes([table], self.layout.keys)
+        rows = Sorted(table, groups, positions_of(table))
+        windows = Places(of_window, times)
+        of_row = partitions[rows.order]
+        first = windows.at(of_row, rows.positions)
+        last = windows.at(of_row, rows.positions + self.range_us)
+        for here in rows.slices(last - first):
+            piece = rows.part(here)
+            row, window = covered(piece.groups, first[here], last[here])
+            if len(row):
+                end = times[window]
+                lows = [end - self.range_us + 1] * len(self.layout.parts)
+                yield piece.windows(
+                    self.layout, row, lows, end + 1, bounds(end - self.range_us, end, end)
+                )
+
+
+def tuple_windows(
+    rows: DataFrame,
+    *,
+    time: str,
+    range: str,
+    slide: int,
+    keys: Mapping[str, str] | Sequence[str],
+    partition: Sequence[str] = (),
+    parts: Sequence[Part],
+    chained: bool = False,
+    window: str = "window",
+    event_time: str = "",
+    buckets: int = BUCKETS,
+) -> DataFrame:
+    """Windows of a length in time that end with every `slide`-th row, counted for each value of the
+    keys named in `partition`. `chained`: the rows are results of windows."""
+    columns = key_columns(keys)
+    names = [name for name, _ in columns]
+    traffic = Traffic(
+        at=f"unix_micros({time})",
+        keys=columns,
+        meeting=tuple(names.index(p) for p in partition),
+        parts=tuple(parts),
+        window=window,
+        buckets=buckets,
+        chained=chained,
+        event_time=event_time,
+    )
+    layout = layout_of(traffic)
+    partitions = tuple(layout.keys[i] for i in traffic.meeting)
+    return travel(rows, traffic, TuplesKernel(layout, partitions, microseconds(range), slide))
