@@ -8,9 +8,9 @@ from typing import TypeAlias
 from ssql import __version__
 
 STDIN = "-"
-PLANS = ("wid", "paned")
+PLANS = ("wid", "paned", "rolling", "adaptwid")
 _FILE = "an .ssql file, or - for standard input"
-_PLAN = "run windowed aggregates by this plan, unless the query asks for another"
+_PLAN = "run windows in time by this plan, unless the query asks for another"
 # argparse has no public name for what holds commands.
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -75,7 +75,7 @@ def _compile(commands: _Commands) -> None:
     compile_.add_argument(
         "--standalone",
         action="store_true",
-        help="import nothing of ssql (the plans of this version never do)",
+        help="import nothing of ssql: operators that Spark lacks are written into the code",
     )
     compile_.add_argument("--plan", metavar="NAME", choices=PLANS, help=_PLAN)
 

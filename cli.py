@@ -69,7 +69,7 @@ def _compile(options: argparse.Namespace) -> int:
     source, diagnostics = _read(options.file)
     text: str | None = None
     if not diagnostics.has_errors:
-        text, diagnostics = compile_source(source, options.plan)
+        text, diagnostics = compile_source(source, options.plan, standalone=options.standalone)
     code = _report([(source, d) for d in diagnostics], options.format, to_stdout=False)
     if text is None:
         return code
@@ -103,7 +103,7 @@ def _chosen(query: Query) -> str:
     choice = choose(query)
     if isinstance(choice, Choice):
         return f"plan {choice.plan}: {choice.reason}"
-    return f"no plan yet: {choice.what} is not compiled yet"
+    return f"no plan: {choice.message}"
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -320,5 +320,12 @@ LANDMARK_GROWS = _code(
 GLOBAL_ROWS = _code(
     "W0004",
     "one task numbers all rows",
-    "A row window without PA needs one order of all rows, so it does not run in parallel.",
+    "A window that counts rows without PA needs one order of all rows, so it does not run in"
+    " parallel.",
+)
+MANY_WINDOWS = _code(
+    "W0005",
+    "many windows are open at a time",
+    "RANGE and the declared disorder are many times SLIDE: that many windows stay open, and each"
+    " group keeps what they need.",
 )

@@ -34,14 +34,19 @@ def check(source: Source) -> Checked:
     return Checked(file, catalog, program, diagnostics)
 
 
-def compile_source(source: Source, plan: str | None = None) -> tuple[str | None, Diagnostics]:
+def compile_source(
+    source: Source, plan: str | None = None, *, standalone: bool = False
+) -> tuple[str | None, Diagnostics]:
     """The PySpark text; None if something is wrong, which the diagnostics then say."""
-    job, found = compile_job(source, plan)
+    job, found = compile_job(source, plan, standalone=standalone)
     return (job.code if job else None), found
 
 
-def compile_job(source: Source, plan: str | None = None) -> tuple[Job | None, Diagnostics]:
-    """What there is to run. `plan` is for all queries that do not ask for one themselves."""
+def compile_job(
+    source: Source, plan: str | None = None, *, standalone: bool = False
+) -> tuple[Job | None, Diagnostics]:
+    """What there is to run. `plan` is for all queries that do not ask for one themselves;
+    `standalone`: the code imports nothing of ssql."""
     checked = check(source)
     found = checked.diagnostics
     if found.has_errors:
@@ -58,7 +63,7 @@ def compile_job(source: Source, plan: str | None = None) -> tuple[Job | None, Di
     if choices is None:
         return None, found
     try:
-        return emit(source, checked.program, choices), found
+        return emit(source, checked.program, choices, standalone=standalone), found
     except SsqlError as error:
         found.add(error.diagnostic)
         return None, found
@@ -69,9 +74,10 @@ def _choices(program: Program, found: Diagnostics, plan: str | None) -> tuple[Ch
     for query in program.queries:
         choice = choose(query, plan)
         if isinstance(choice, Unsupported):
-            message = f"{choice.what} is not compiled yet"
             found.add(
-                Diagnostic(codes.NOT_COMPILED_YET, message, choice.span, helps=(choice.help,))
+                Diagnostic(
+                    codes.NOT_COMPILED_YET, choice.message, choice.span, helps=(choice.help,)
+                )
             )
         else:
             choices.append(choice)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import gcd
+from typing import assert_never
 
 from sqlglot import exp
 
 from ssql.planner.aggregates.calls import recipe_for
+from ssql.planner.aggregates.recipes import Recipe
 from ssql.planner.durations import spell
 from ssql.planner.logical import (
     Aggregate,
@@ -23,15 +26,28 @@ from ssql.planner.logical import (
 from ssql.planner.progress import shifts, time_of
 from ssql.planner.scalar import to_sql
 from ssql.planner.span import Span
-from ssql.planner.windows import LookupJoin, TimeWindow
+from ssql.planner.windows import (
+    LandmarkWindow,
+    LookupJoin,
+    RowWindow,
+    TimeWindow,
+    TupleWindow,
+)
 
 # Spark makes one projection per window that a row is in, and takes them all into one plan.
 MOST_WINDOWS_PER_ROW = 4_000
 
 
+# The plans of windows in time, which a query may ask for. Other windows have one plan each.
+TIME_PLANS = ("wid", "paned", "rolling", "adaptwid")
+# Those in which an operator of ours takes part, not Spark alone.
+OPERATORS = frozenset({"rolling", "adaptwid", "landmark", "rows", "partitioned", "slide-by-tuple"})
+
+
 @dataclass(frozen=True, slots=True)
 class AggregatePlan:
-    """How one aggregate of a query runs: `wid`, `paned`, or `native` for one without a window."""
+    """How one aggregate of a query runs: by one of TIME_PLANS, by the plan of its window's kind, or
+    `native` for one without a window."""
 
     node: Aggregate
     plan: str
@@ -54,15 +70,20 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """A legal query that no plan runs yet."""
+    """A legal query that no plan runs yet, or not the one that was asked for."""
 
     what: str
     span: Span
     help: str
+    why: str = "is not compiled yet"
+
+    @property
+    def message(self) -> str:
+        return f"{self.what} {self.why}"
 
 
-def choose(query: Query, forced: str | None = None) -> Choice | Unsupported:
-    """`forced` is a plan for all queries of a file; a hint in the query counts more."""
+def choose(query: Query, asked: str | None = None) -> Choice | Unsupported:
+    """`asked` is a plan for all windows in time of a file; a hint in the query counts more."""
     if missing := _missing(query.plan):
         return missing
     if query.output.late_sink is not None:
@@ -70,7 +91,7 @@ def choose(query: Query, forced: str | None = None) -> Choice | Unsupported:
     aggregates = [n for n in walk(query.plan) if isinstance(n, Aggregate)]
     plans: list[AggregatePlan] = []
     for node in aggregates:
-        plan = _aggregate_plan(node, query.forced_plan or forced)
+        plan = _aggregate_plan(node, query, asked)
         if isinstance(plan, Unsupported):
             return plan
         plans.append(plan)
@@ -86,27 +107,65 @@ def choose(query: Query, forced: str | None = None) -> Choice | Unsupported:
 # ------------------------------------------------------------------ aggregates
 
 
-def _aggregate_plan(node: Aggregate, forced: str | None) -> AggregatePlan | Unsupported:
-    if not isinstance(node.window, TimeWindow):
-        reason = "GROUP BY on the stream's time: each instant closes by itself"
-        return AggregatePlan(node, "native", reason if node.is_streaming else "there is no window")
-    if forced not in (None, "wid", "paned"):
-        return Unsupported(f"the plan {forced} for this query", node.span, "ask for wid or paned")
-    window, pane_us = node.window, pane_of(node)
-    panes = window.range_us // pane_us
-    unmergeable = [c for c in node.calls if not _mergeable(c, node)]
+def _aggregate_plan(
+    node: Aggregate, query: Query, asked: str | None
+) -> AggregatePlan | Unsupported:
+    match node.window:
+        case TimeWindow():
+            return _time_plan(node, node.window, query.forced_plan or asked)
+        case None:
+            reason = "GROUP BY on the stream's time: each instant closes by itself"
+            reason = reason if node.is_streaming else "there is no window"
+            return AggregatePlan(node, "native", reason)
+        case window:
+            plan, reason = _only_plan(window)
+            if query.forced_plan not in (None, plan):
+                return Unsupported(
+                    f"the plan {query.forced_plan}",
+                    window.span,
+                    f"it has one plan, {plan}: drop the hint",
+                    "cannot run this window",
+                )
+            pane_us = window.slide_us if isinstance(window, LandmarkWindow) else 0
+            return _operable(node, plan) or AggregatePlan(node, plan, reason, pane_us)
+
+
+def _only_plan(window: LandmarkWindow | RowWindow | TupleWindow) -> tuple[str, str]:
+    match window:
+        case LandmarkWindow():
+            return "landmark", "RANGE ALL: a group keeps one aggregate, of all its panes so far"
+        case RowWindow(partition=()):
+            return "rows", "rows are numbered in order of time, all of them in one task"
+        case RowWindow():
+            return "partitioned", "rows are numbered in order of time, for each value of PA"
+        case TupleWindow():
+            return "slide-by-tuple", "windows end with rows: each time is aggregated once"
+        case _:
+            assert_never(window)
+
+
+def _time_plan(
+    node: Aggregate, window: TimeWindow, forced: str | None
+) -> AggregatePlan | Unsupported:
+    pane_us = pane_of(node)
+    if forced not in (None, *TIME_PLANS):
+        plans = f"{', '.join(TIME_PLANS[:-1])} or {TIME_PLANS[-1]}"
+        return Unsupported(
+            f"the plan {forced}", node.span, f"ask for {plans}", "cannot run this query"
+        )
+    if forced in OPERATORS:
+        return _operable(node, forced) or AggregatePlan(node, forced, "it was asked for", pane_us)
+    unmergeable = [c for c in node.calls if not _recipe(c, node).mergeable]
+    copies = -(-window.range_us // window.slide_us)
     if forced == "paned" and unmergeable:
         return Unsupported(
-            f"{unmergeable[0].scalar.sql} with panes",
+            unmergeable[0].scalar.sql,
             unmergeable[0].scalar.span,
             "nobody knows how to merge it from panes: ask for the plan wid",
+            "cannot be computed by the plan paned",
         )
-    if -(-window.range_us // window.slide_us) > MOST_WINDOWS_PER_ROW:
-        return Unsupported(
-            f"a row in more than {MOST_WINDOWS_PER_ROW:,} windows",
-            window.span,
-            "choose a longer SLIDE or a shorter RANGE",
-        )
+    if copies > MOST_WINDOWS_PER_ROW:
+        return _too_many(node, window, forced, pane_us)
     if forced is not None:
         return AggregatePlan(node, forced, "it was asked for", pane_us)
     if window.range_us <= window.slide_us:
@@ -116,12 +175,58 @@ def _aggregate_plan(node: Aggregate, forced: str | None) -> AggregatePlan | Unsu
     if unmergeable:
         reason = f"{unmergeable[0].scalar.sql} cannot be merged from panes"
         return AggregatePlan(node, "wid", reason, pane_us)
-    copies = -(-window.range_us // window.slide_us)
     reason = (
-        f"a row is in up to {copies} windows: it is aggregated once, in one of {panes} panes of"
-        f" {spell(pane_us)} a window, and windows are made of panes"
+        f"a row is in up to {copies} windows: it is aggregated once, in one of"
+        f" {window.range_us // pane_us} panes of {spell(pane_us)} a window, and windows are made of"
+        " panes"
     )
     return AggregatePlan(node, "paned", reason, pane_us)
+
+
+def _too_many(
+    node: Aggregate, window: TimeWindow, forced: str | None, pane_us: int
+) -> AggregatePlan | Unsupported:
+    """More windows a row than Spark can plan: the plan whose cost does not grow with them."""
+    if forced is None and _operable(node, "rolling") is None:
+        reason = (
+            f"a row is in more than {MOST_WINDOWS_PER_ROW:,} windows, too many for Spark's own"
+            " windows: each pane is merged once, however many windows it is in"
+        )
+        return AggregatePlan(node, "rolling", reason, pane_us)
+    return Unsupported(
+        f"the plan {forced or 'wid'}",
+        window.span,
+        "ask for the plan rolling, or choose a longer SLIDE or a shorter RANGE",
+        f"cannot run windows of which a row is in more than {MOST_WINDOWS_PER_ROW:,}",
+    )
+
+
+def _operable(node: Aggregate, plan: str) -> Unsupported | None:
+    """What keeps an operator of ours from running an aggregate; None: nothing does."""
+    of_panes = plan in ("rolling", "landmark")
+    for call in node.calls:
+        recipe = _recipe(call, node)
+        if (recipe.for_panes if of_panes else recipe.for_rows) is None:
+            return Unsupported(
+                call.scalar.sql,
+                call.scalar.span,
+                "only Spark's own windows in time have it: ask for the plan wid"
+                if isinstance(node.window, TimeWindow)
+                else "use another aggregate, or a window in time",
+                f"cannot be computed by the plan {plan}",
+            )
+    for key in node.keys:
+        if _NESTED.search(key.scalar.type):
+            return Unsupported(
+                f"GROUP BY {key.scalar.type}",
+                key.scalar.span,
+                "group by its fields, or by to_json(…) of it",
+                f"cannot be computed by the plan {plan}",
+            )
+    return None
+
+
+_NESTED = re.compile(r"\b(ARRAY|STRUCT|MAP|VARIANT)\b", re.IGNORECASE)
 
 
 def pane_of(node: Aggregate) -> int:
@@ -138,16 +243,17 @@ def windows_of(node: Aggregate) -> list[TimeWindow]:
     return [by_range[r] for r in sorted(by_range, reverse=True)]
 
 
-def _mergeable(call: AggregateCall, node: Aggregate) -> bool:
+def _recipe(call: AggregateCall, node: Aggregate) -> Recipe:
     recipe = recipe_for(call, node, to_sql)
-    return recipe is not None and recipe.mergeable
+    assert recipe is not None, "what has no recipe has been refused"
+    return recipe
 
 
 # ------------------------------------------------------------------ what has no plan yet
 
 
 def _missing(plan: Plan) -> Unsupported | None:
-    help = "this version compiles projections, filters, look-ups and windows in time"
+    help = "this version compiles projections, filters, look-ups and windowed aggregates"
     for node in walk(plan):
         what = None
         match node:
@@ -160,16 +266,14 @@ def _missing(plan: Plan) -> Unsupported | None:
             case Distinct() if node.is_streaming:
                 what = "DISTINCT over a stream"
             case Aggregate():
-                if missing := _missing_aggregate(node, help):
+                if missing := _missing_aggregate(node):
                     return missing
         if what:
             return Unsupported(what, node.span, help)
     return None
 
 
-def _missing_aggregate(node: Aggregate, help: str) -> Unsupported | None:
-    if node.window is not None and not isinstance(node.window, TimeWindow):
-        return Unsupported("a window by rows, or without a RANGE", node.window.span, help)
+def _missing_aggregate(node: Aggregate) -> Unsupported | None:
     time = time_of(node) if node.is_streaming else None
     if time is not None and time.column:
         relation, name = time.column

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ssql.planner.logical import Aggregate, Alias, Filter, Join, Plan, Project, StreamScan, Union
-from ssql.planner.scalar import Scalar
-from ssql.planner.windows import TimeWindow
+from ssql.planner.scalar import Scalar, column
+from ssql.planner.windows import LandmarkWindow, RowWindow, TimeWindow, TupleWindow
 
 # A row outside of these is left out, and counted. One far in the future (a broken clock, a
 # placeholder) would move the watermark over everything that is still to come; and Spark's watermark
@@ -29,6 +29,11 @@ def shifts(plan: Plan, name: str, relation: str | None = None) -> set[int | None
             length_us = window.range_us if name == "window_start" else 0
             inner = _shifts_of(plan.input, window.attribute)
             return {(shift or 0) + length_us - CLOSING_US for shift in inner}
+        case Aggregate(window=LandmarkWindow() as window):
+            return {(s or 0) - CLOSING_US for s in _shifts_of(plan.input, window.attribute)}
+        case Aggregate(window=TupleWindow() as window):  # such a window ends with a row
+            length_us = window.range_us if name == "window_start" else 0
+            return {(s or 0) + length_us for s in _shifts_of(plan.input, window.attribute)}
         case Aggregate():
             key = next(k for k in plan.keys if k.name == name)
             return {shift or 0 for shift in _shifts_of(plan.input, key.scalar)}
@@ -59,10 +64,15 @@ def _shifts_of(plan: Plan, time: Scalar) -> set[int | None]:
 
 
 def time_of(plan: Aggregate) -> Scalar | None:
-    """The time that closes the groups of an aggregate: its window's, or that of a key."""
-    if isinstance(plan.window, TimeWindow):
+    """The time that closes the groups of an aggregate: its window's, that of its rows where these
+    are counted, or that of a key."""
+    if isinstance(plan.window, TimeWindow | LandmarkWindow | TupleWindow):
         return plan.window.attribute
     if not plan.is_streaming:
         return None
-    times = {(f.relation, f.name) for f in plan.input.schema if f.progressing}
-    return next((k.scalar for k in plan.keys if k.scalar.column in times), None)
+    times = [f for f in plan.input.schema if f.progressing]
+    if isinstance(plan.window, RowWindow):
+        time = times[0]
+        return Scalar(tree=column(time.name, time.relation), type=time.type)
+    names = {(f.relation, f.name) for f in times}
+    return next((k.scalar for k in plan.keys if k.scalar.column in names), None)

@@ -10,6 +10,7 @@ from ssql.planner.job import JobSource
 from ssql.runtime.progress import rows_in
 
 ROWS_OUT = "out"
+LATE = "late "  # what our operators have dropped, each under a name that begins so
 
 
 @dataclass(slots=True)
@@ -42,6 +43,7 @@ class Summary:
             if found := metrics.get(ROWS_OUT):
                 self.rows_out += found["rows"]
             self.late += sum(o.numRowsDroppedByWatermark for o in report.stateOperators)
+            self.late += sum(m["rows"] or 0 for n, m in metrics.items() if n.startswith(LATE))
             self.state_rows = sum(o.numRowsTotal for o in report.stateOperators)
             self.watermark = report.eventTime.get("watermark", self.watermark)
 

@@ -46,7 +46,10 @@ def test_goldens_are_tidy(tool: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=case_id)
 def test_goldens_stand_alone(golden: Path) -> None:
-    assert "ssql" not in golden.read_text().replace("Compiled by ssql", "").replace(".ssql", "")
+    """But for operators, which test_standalone.py has inlined."""
+    lines = golden.read_text().splitlines()
+    text = "\n".join(n for n in lines if not n.startswith("from ssql.runtime.operators."))
+    assert "ssql" not in text.replace("Compiled by ssql", "").replace(".ssql", "")
 
 
 # ------------------------------------------------------------------ on Spark

@@ -13,6 +13,7 @@ from ssql.compiler.bind.durations import Amount, amount
 from ssql.compiler.bind.scope import Scope
 from ssql.compiler.diagnostics import SsqlError, fail
 from ssql.compiler.source import Span
+from ssql.planner.durations import spell
 from ssql.planner.logical import (
     Aggregate,
     Alias,
@@ -34,6 +35,7 @@ from ssql.planner.windows import (
     Window,
 )
 
+MOST_OPEN_WINDOWS = 2_000  # without a word
 _EXAMPLE = "[RANGE 10 minutes, SLIDE 1 minute, WA ts]"
 
 
@@ -132,13 +134,7 @@ class WindowBinder:
                     "write WA row-num, or a RANGE in time",
                 )
             self._need_order(clause.span)
-            if not partition:
-                self.context.diagnostics.warn(
-                    codes.GLOBAL_ROWS,
-                    "this window numbers all rows of the stream in one task",
-                    clause.span,
-                    helps=["number them per key with PA, if that is what you want"],
-                )
+            self._warn_of_one_task(clause, partition)
             return (
                 RowWindow(
                     range_rows=range_.value,
@@ -148,6 +144,7 @@ class WindowBinder:
                 ),
                 partition,
             )
+        self._warn_of_open_windows(clause, range_.value, slide.value)
         return (
             TimeWindow(
                 range_us=range_.value,
@@ -267,6 +264,7 @@ class WindowBinder:
                 raise _contradiction(
                     "SATTR is row-num or rank(…)", items.sattr.span, f"as in {example}"
                 )
+        self._warn_of_one_task(items.clause, partition)
         return TupleWindow(
             range_us=range_.value,
             slide_rows=slide.value,
@@ -275,6 +273,30 @@ class WindowBinder:
             partition=partition,
             span=items.clause.span,
         )
+
+    # -------------------------------------------------------------- legal, and dangerous
+
+    def _warn_of_one_task(self, clause: ast.WindowClause, partition: tuple[Scalar, ...]) -> None:
+        if not partition and self.plan.is_streaming:
+            self.context.diagnostics.warn(
+                codes.GLOBAL_ROWS,
+                "this window numbers all rows of the stream in one task",
+                clause.span,
+                helps=["number them per key with PA, if that is what you want"],
+            )
+
+    def _warn_of_open_windows(self, clause: ast.WindowClause, range_us: int, slide_us: int) -> None:
+        scans = (n for n in walk(self.plan) if isinstance(n, StreamScan))
+        delays = [s.stream.watermark.delay_us for s in scans if s.stream.watermark]
+        windows = (range_us + max(delays, default=0)) // slide_us
+        if delays and windows > MOST_OPEN_WINDOWS:
+            self.context.diagnostics.warn(
+                codes.MANY_WINDOWS,
+                f"about {windows:,} windows are open at a time",
+                clause.span,
+                notes=[f"RANGE and a disorder of {spell(max(delays))} are that many SLIDEs"],
+                helps=["choose a longer SLIDE, or the plan rolling, which keeps panes instead"],
+            )
 
     @staticmethod
     def _refuse(item: ast.WindowItem | None, why: str) -> None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from ssql.compiler.emit.columns import sql_of, unqualified
+from ssql.compiler.emit.operators import OPERATORS, Input, Operator, OperatorPart, operator_call
 from ssql.compiler.emit.python import Call, literal
-from ssql.planner.aggregates.calls import recipe_for
+from ssql.planner.aggregates.calls import order_of, recipe_for
 from ssql.planner.aggregates.recipes import Call as AggregateText
 from ssql.planner.aggregates.recipes import Part, Recipe, filter_clause, opaque
 from ssql.planner.choose import AggregatePlan
@@ -19,7 +20,7 @@ from ssql.planner.logical import Aggregate, AggregateCall
 from ssql.planner.progress import shifts, time_of
 from ssql.planner.scalar import Named, column, to_sql
 from ssql.planner.span import Span
-from ssql.planner.windows import TimeWindow
+from ssql.planner.windows import LandmarkWindow, RowWindow, TimeWindow
 
 Step = Callable[..., str]
 
@@ -41,6 +42,7 @@ class AggregateSteps:
     step: Step
     text: Callable[[Span], str]
     event_time_name: str  # the column of a windowed result's time, for the aggregate above it
+    timed: bool  # is there such an aggregate?
     _taken: set[str] = field(default_factory=set)
     _finished: list[_Column] = field(default_factory=list)
     window_name: str = ""
@@ -71,8 +73,10 @@ class AggregateSteps:
                 result = self._paned(head)
             case "wid":
                 result = self._wid(head)
-            case _:
+            case "native":
                 result = self._native(head)
+            case plan:
+                result = self._by_operator(head, OPERATORS[plan])
         if self._finished:
             columns = tuple(literal(f"{c.sql} AS {_name(c.name)}") for c in self._finished)
             clause = f"what is shown: {', '.join(c.name for c in self._finished)}"
@@ -120,14 +124,9 @@ class AggregateSteps:
         return self._aggregated(head, self._from_rows())
 
     def _paned(self, head: str) -> str:
-        window, pane_us = self._window(), self.chosen.pane_us
-        keys = tuple(self._key(k) for k in self.plan.keys)
-        start = (window.origin_us + self.shift_us) % pane_us
-        pane = _window_call(self.time_sql, pane_us, pane_us, start)
+        window = self._window()
         rows, merged = self._from_panes()
-        clause = " ".join(filter(None, (f"panes of {spell(pane_us)}", self._group_by_text())))
-        groups = Call("groupBy", (f"{pane}.alias({literal(self.pane_name)})", *keys))
-        panes = self._aggregated(self.step(clause, "by_pane", head, groups), rows, "panes")
+        panes = self._panes(head, rows)
         names = tuple(literal(_name(k.name)) for k in self.plan.keys)
         clause = self.text(window.span)
         if self._is_simple(window):
@@ -138,6 +137,68 @@ class AggregateSteps:
         by_window = self.step(clause, "by_window", panes, Call("groupBy", (spark_window, *names)))
         aggregates = Call("agg", tuple(map(_aliased, merged)) or (self._spare(),))
         return self.step("windows from panes", "windows", by_window, aggregates)
+
+    def _panes(self, head: str, columns: list[_Column]) -> str:
+        """The aggregates of panes, to make windows of."""
+        assert isinstance(self.plan.window, TimeWindow | LandmarkWindow)
+        pane_us = self.chosen.pane_us
+        start = (self.plan.window.origin_us + self.shift_us) % pane_us
+        pane = _window_call(self.time_sql, pane_us, pane_us, start)
+        clause = " ".join(filter(None, (f"panes of {spell(pane_us)}", self._group_by_text())))
+        keys = tuple(self._key(k) for k in self.plan.keys)
+        groups = Call("groupBy", (f"{pane}.alias({literal(self.pane_name)})", *keys))
+        return self._aggregated(self.step(clause, "by_pane", head, groups), columns, "panes")
+
+    def _by_operator(self, head: str, operator: Operator) -> str:
+        assert self.plan.window is not None
+        panes: dict[str, _Column] | None = {} if operator.of_panes else None
+        parts = self._operator_parts(panes)
+        if panes is not None:
+            head = self._panes(head, list(panes.values()))
+        given = Input(
+            frame=head,
+            time=self.time_sql if panes is None else _name(self.pane_name),
+            order=tuple(map(self._sql, order_of(self.plan))),
+            keys=tuple(
+                (k.name, self._key_sql(k, of_pane=panes is not None)) for k in self.plan.keys
+            ),
+            parts=parts,
+            window_name=self.window_name,
+            shift_us=self.shift_us,
+            is_chained=self.time_sql == self.event_time_name,
+            event_time=self.event_time_name if self.timed else "",
+        )
+        call = operator_call(operator, self.plan, given)
+        return self.step(self.text(self.plan.window.span), "windows", "", call)
+
+    def _operator_parts(self, panes: dict[str, _Column] | None) -> tuple[OperatorPart, ...]:
+        """What an operator merges: columns of panes, which are added to `panes`, or of rows."""
+        parts: dict[tuple[str, str, int | None], OperatorPart] = {}
+        for call in self.plan.calls:
+            whole = self._recipe(call)
+            recipe = whole.for_rows if panes is None else whole.for_panes
+            assert recipe is not None, "choose refuses what an operator cannot merge"
+            columns = {} if panes is None else self._part_columns(call, recipe, panes)
+            own, shown = self._own_range(call), {}
+            for part in recipe.parts:
+                sql = (
+                    part.row if panes is None else part.lift.format(part=_name(columns[part.name]))
+                )
+                assert part.how is not None and sql is not None
+                key = (part.how, sql, own)
+                if key not in parts:
+                    taken = {p.name for p in parts.values()}
+                    wanted = columns.get(part.name) or self._part_name(call, recipe, part)
+                    name = self._free(wanted) if wanted in taken else wanted
+                    parts[key] = OperatorPart(how=part.how, sql=sql, name=name, range_us=own)
+                column = part.shape.format(part=_name(parts[key].name))
+                is_empty = own is not None and part.empty is not None
+                shown[part.name] = f"coalesce({column}, {part.empty})" if is_empty else column
+            finish = recipe.finish_merged or recipe.finish
+            value = finish(shown) if finish else shown[recipe.parts[0].name]
+            if value != _name(call.name):
+                self._finished.append(_Column(call.name, value))
+        return tuple(parts.values())
 
     # -------------------------------------------------------------- windows
 
@@ -285,6 +346,8 @@ class AggregateSteps:
         return sql if sql == name else f"{sql} AS {name}"
 
     def event_time(self) -> str:
+        if self.chosen.plan in OPERATORS:
+            return self.event_time_name
         return f"window_time({_name(self.window_name)}) AS {self.event_time_name}"
 
     def over_result(self, tree: exp.Expression) -> exp.Expression:
@@ -302,6 +365,10 @@ class AggregateSteps:
 
         return tree.transform(taken_apart)
 
+    def _has_whole_slides(self, window: TimeWindow) -> bool:
+        """Spark's own windows leave no gaps: they are as long as a SLIDE, and end where ours do."""
+        return window.range_us < window.slide_us and self.chosen.plan not in OPERATORS
+
     def _field(self, name: str) -> exp.Expression:
         field: exp.Expression = exp.Dot.build(
             [column(self.window_name), exp.to_identifier(name, quoted=False)]
@@ -309,9 +376,10 @@ class AggregateSteps:
         return field
 
     def _bound(self, which: str) -> exp.Expression:
-        window = self._window()
-        shift_us = self.shift_us
-        if which == "start" and window.range_us < window.slide_us:
+        window, shift_us = self.plan.window, self.shift_us
+        if isinstance(window, RowWindow):
+            return self._field(which)
+        if isinstance(window, TimeWindow) and self._has_whole_slides(window) and which == "start":
             which, shift_us = "end", shift_us + window.range_us
         bound = self._field(which)
         if not shift_us:
@@ -328,10 +396,16 @@ class AggregateSteps:
     def _sql(self, tree: exp.Expression) -> str:
         return to_sql(unqualified(tree, self.plan.input.schema))
 
-    def _key(self, key: Named) -> str:
+    def _key_sql(self, key: Named, *, of_pane: bool = False) -> str:
+        if of_pane:
+            return _name(key.name)
         sql = sql_of(key.scalar, self.plan.input.schema)
         if self.plan.window is not None and sql == self.time_sql and self.plan.is_streaming:
             sql += " + INTERVAL 0 SECONDS"  # a value like others: the window is the event time
+        return sql
+
+    def _key(self, key: Named) -> str:
+        sql = self._key_sql(key)
         if sql == _name(key.name):
             return literal(sql)
         return f"F.expr({literal(f'{sql} AS {_name(key.name)}')})"

@@ -16,8 +16,10 @@ from ssql.compiler.emit.connections import (
     watermark_delay,
     write_calls,
 )
-from ssql.compiler.emit.python import Call, Names, chain, comment, literal
+from ssql.compiler.emit.operators import OPERATORS, PART_IMPORT, STATE_STORE
+from ssql.compiler.emit.python import WIDTH, Call, Names, chain, comment, fits, lines_of, literal
 from ssql.compiler.emit.queries import Frames, QueryEmitter
+from ssql.compiler.emit.standalone import INLINED_WIDTH, Inlined, import_block, imports_in, inline
 from ssql.compiler.source import Source
 from ssql.planner.catalog import Function, Sink, Stream, Table
 from ssql.planner.choose import Choice
@@ -53,8 +55,24 @@ class _QueryFunction:
         return self.choice.query.output.sink
 
 
-def emit(source: Source, program: Program, choices: tuple[Choice, ...]) -> Job:
-    names = Names()
+def emit(
+    source: Source, program: Program, choices: tuple[Choice, ...], *, standalone: bool = False
+) -> Job:
+    """`standalone`: operators are written into the module, which then imports nothing of ssql."""
+    operators = _operator_imports(choices)
+    inlined = inline(operators) if standalone and operators else None
+    with lines_of(INLINED_WIDTH if inlined else WIDTH):
+        return _emit(source, program, choices, operators, inlined)
+
+
+def _emit(
+    source: Source,
+    program: Program,
+    choices: tuple[Choice, ...],
+    operators: list[str],
+    inlined: Inlined | None,
+) -> Job:
+    names = Names(inlined.names if inlined else ())
     udfs = {f: names.make(f"udf_{f.name}") for f in program.functions}
     readings = _readings(choices, names)
     frames = {r.entry: r.frame for r in readings}
@@ -62,10 +80,17 @@ def emit(source: Source, program: Program, choices: tuple[Choice, ...]) -> Job:
     blocks = [
         *(block for r in readings for block in _reading(r)),
         *(block for q in queries for block in _query_functions(q)),
-        _main(source, program, readings, queries, udfs),
+        _main(source, program, readings, queries, udfs, STATE_STORE if operators else {}),
     ]
     text = "\n\n\n".join("\n".join(b) for b in blocks)
-    head = "\n".join([*_header(source, queries), "", *_imports(text, udfs)])
+    imports = [*_imports(text, udfs)]
+    if inlined:
+        # Below main(): whoever reads the file came for the queries.
+        imports = [*import_block([*imports_in(imports), *inlined.imports])]
+        text = f"{text}\n\n\n{_inlined_text(inlined)}"
+    else:
+        imports += operators
+    head = "\n".join([*_header(source, queries), "", *imports])
     return Job(
         name=PurePath(source.name).stem,
         code=f'{head}\n\n\n{text}\n\n\nif __name__ == "__main__":\n    main()\n',
@@ -104,6 +129,19 @@ def _imports(text: str, udfs: dict[Function, str]) -> Iterator[str]:
         yield "from pyspark.sql import functions as F"
     if "DataStreamWriter" in code:
         yield "from pyspark.sql.streaming import DataStreamWriter"
+
+
+def _operator_imports(choices: tuple[Choice, ...]) -> list[str]:
+    plans = {a.plan for c in choices for a in c.aggregates}
+    operators = {OPERATORS[p].import_line for p in plans if p in OPERATORS}
+    return sorted(operators | ({PART_IMPORT} if operators else set()))
+
+
+def _inlined_text(inlined: Inlined) -> str:
+    about = (
+        f"The operators that Spark lacks, from ssql {__version__}, under the Apache License 2.0."
+    )
+    return "\n".join([*comment(about), "", inlined.text()])
 
 
 # ------------------------------------------------------------------ sources
@@ -204,7 +242,7 @@ def _query_functions(query: _QueryFunction) -> Iterator[list[str]]:
         f"{a}: {'SparkSession' if a == 'spark' else 'DataFrame'}" for a in _arguments(query)
     ]
     signature = f"def {query.name}({', '.join(parameters)}) -> DataFrame:"
-    if len(signature) > 88:
+    if not fits(signature):
         signature = "\n".join(
             [f"def {query.name}(", *(f"    {p}," for p in parameters), ") -> DataFrame:"]
         )
@@ -260,9 +298,12 @@ def _main(
     readings: list[_Reading],
     queries: list[_QueryFunction],
     udfs: dict[Function, str],
+    needed: dict[str, str],
 ) -> list[str]:
     builder = [Call("appName", (literal(PurePath(source.name).stem),))]
     settings = {"spark.sql.session.timeZone": literal("UTC")}
+    if any(q.choice.query.plan.is_streaming for q in queries):
+        settings |= {k: literal(v) for k, v in needed.items()}
     settings |= {k: value_literal(v) for k, v in program.settings if k.startswith("spark.")}
     builder += [Call("config", (literal(k), v)) for k, v in settings.items()]
     lines = [

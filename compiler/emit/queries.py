@@ -187,7 +187,7 @@ class QueryEmitter:
         plan = having.input if having else project.input
         assert isinstance(plan, Aggregate)
         chosen = self.choice.plan_of(plan)
-        steps = AggregateSteps(plan, chosen, self._step, self._text, self.event_time)
+        steps = AggregateSteps(plan, chosen, self._step, self._text, self.event_time, timed)
         result = steps.emit(self._plan(plan.input, timed=_is_windowed(plan.input)))
         if having:
             condition = literal(to_sql(steps.over_result(having.condition.tree)))

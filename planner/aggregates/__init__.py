@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from ssql.planner.aggregates import recipes
+from ssql.planner.aggregates import recipes, sketches
 from ssql.planner.aggregates.recipes import Builder
 from ssql.planner.scalar import UNKNOWN_TYPE
 
@@ -125,11 +125,11 @@ def _all() -> tuple[AggregateFunction, ...]:
         one("collect_set", ordered, 1, 1, hol, False, _array, "collect_set(x)", r.collected_set),
         one(
             "approx_count_distinct", any_, 1, 2, hol, False, _BIGINT,
-            "approx_count_distinct(x [, error])", r.approx_count_distinct,
+            "approx_count_distinct(x [, error])", sketches.approx_count_distinct,
         ),
         one(
             "approx_percentile", any_, 2, 3, hol, False, unknown,
-            "approx_percentile(x, p [, accuracy])", r.approx_percentile,
+            "approx_percentile(x, p [, accuracy])", sketches.approx_percentile,
         ),
         one(
             "percentile", number, 2, 3, hol, False, unknown,

@@ -54,7 +54,7 @@ def _taken_apart(
         arguments=tuple(render(a) for a in arguments),
         type=call.argument_type,
         result=call.scalar.type,
-        order=_order(plan, render),
+        order=f"struct({', '.join(map(render, order_of(plan)))})",
         distinct=distinct,
         ignore_nulls=ignores,
         is_plain=plain,
@@ -62,7 +62,7 @@ def _taken_apart(
     )
 
 
-def _order(plan: Aggregate, render: Render) -> str:
+def order_of(plan: Aggregate) -> list[exp.Expression]:
     """Rows are in order of time; ties are broken by SEQUENCE BY, then by the other columns."""
     window = plan.window
     times = [] if window is None or isinstance(window, RowWindow) else [window.attribute.tree]
@@ -70,8 +70,7 @@ def _order(plan: Aggregate, render: Render) -> str:
     times += [column(f.name, f.relation) for f in fields if f.progressing]
     others = [column(f.name, f.relation) for f in fields if not _UNORDERED.search(f.type)]
     sequence = _sequence(plan.input)
-    trees = dict.fromkeys([*times, *([sequence] if sequence is not None else []), *others])
-    return f"struct({', '.join(render(t) for t in trees)})"
+    return list(dict.fromkeys([*times, *([sequence] if sequence is not None else []), *others]))
 
 
 def _sequence(plan: Plan) -> exp.Expression | None:

@@ -1,15 +1,16 @@
 """How an aggregate is computed in two steps: what a pane keeps, how panes merge, what is shown.
 
-A recipe is Spark SQL text. Every one of them gives the same value whatever the order in which rows
-arrive and however they are split into panes: where Spark's own aggregate does not (first, mode,
-collect_list, the sketches), the recipe says what is meant instead.
+A recipe is Spark SQL text. Where an operator of ours merges instead of Spark, a part says `how`,
+and what it is of a single row. Every one of them gives the same value whatever the order in which
+rows arrive and however they are split into panes: where Spark's own aggregate does not (first,
+mode, collect_list, the sketches), the recipe says what is meant instead.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from math import ceil, log2
+from dataclasses import dataclass, replace
 
 from ssql.planner.scalar import UNKNOWN_TYPE
 
@@ -37,13 +38,22 @@ class Call:
     def where(self, *more: str) -> str:
         return filter_clause(*self.conditions, *more)
 
+    def only(self, value: str, *more: str, otherwise: str = "NULL") -> str:
+        """The value of a row, where it counts."""
+        conditions = (*self.conditions, *more)
+        if not conditions:
+            return value
+        return f"if({_all_of(conditions)}, {value}, {otherwise})"
+
 
 def filter_clause(*conditions: str) -> str:
     if not conditions:
         return ""
-    if len(conditions) == 1:
-        return f" FILTER (WHERE {conditions[0]})"
-    return f" FILTER (WHERE {' AND '.join(f'({c})' for c in conditions)})"
+    return f" FILTER (WHERE {_all_of(conditions)})"
+
+
+def _all_of(conditions: tuple[str, ...]) -> str:
+    return conditions[0] if len(conditions) == 1 else " AND ".join(f"({c})" for c in conditions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +64,12 @@ class Part:
     rows: str
     merge: str = "sum({part}){where}"
     empty: str | None = None  # the value where no pane is in range; None: NULL
+    how: str | None = (
+        None  # how operators merge it (runtime/operators/ranges.py); None: they do not
+    )
+    row: str | None = None  # what it is of a single row; None: only Spark can make it
+    lift: str = "{part}"  # how a pane's column goes into an operator,
+    shape: str = "{part}"  # and what is made of the operator's column before it is finished
 
 
 Columns = Mapping[str, str]
@@ -65,6 +81,19 @@ class Recipe:
     finish: Callable[[Columns], str] | None = None  # None: the one part is the value
     whole: str | None = None  # Spark's own aggregate, if it gives the same from rows at once
     mergeable: bool = True
+    finish_merged: Callable[[Columns], str] | None = None  # after an operator; None: as ever
+    of_rows: Recipe | None = None  # for operators that see rows, where that is another one
+
+    @property
+    def for_panes(self) -> Recipe | None:
+        """For an operator that merges panes."""
+        return self if self.mergeable and all(p.how for p in self.parts) else None
+
+    @property
+    def for_rows(self) -> Recipe | None:
+        """For an operator that merges rows."""
+        recipe = self.of_rows or self
+        return recipe if all(p.how and p.row for p in recipe.parts) else None
 
 
 Builder = Callable[[Call], Recipe | None]
@@ -84,7 +113,10 @@ def itself(function: str) -> Builder:
             return None
         rows = f"{function}({', '.join(call.arguments)}){call.where()}"
         merge = f"{function}({{part}}){{where}}"
-        return Recipe(parts=(Part(name=function, rows=rows, merge=merge),))
+        how = {"bool_and": "min", "bool_or": "max"}.get(function, function)
+        return Recipe(
+            parts=(Part(name=function, rows=rows, merge=merge, how=how, row=call.only(call.x)),)
+        )
 
     return build
 
@@ -94,9 +126,14 @@ def counted(function: str) -> Builder:
         if call.distinct:
             if function != "count":
                 return None
-            return _distinct(call, lambda values: f"CAST(size({values}) AS BIGINT)")
+            return distinct_values(call, lambda values: f"CAST(size({values}) AS BIGINT)")
         rows = f"{function}({', '.join(call.arguments)}){call.where()}"
-        return Recipe(parts=(Part(name="count", rows=rows, empty="0"),))
+        if function == "count_if":
+            counts = call.arguments
+        else:
+            counts = tuple(f"isnotnull({a})" for a in call.arguments if a != "*")
+        row = call.only("1L", *counts, otherwise="0L")
+        return Recipe(parts=(Part(name="count", rows=rows, empty="0", how="sum", row=row),))
 
     return build
 
@@ -107,8 +144,11 @@ def summed(call: Call) -> Recipe | None:
             return None
         zero = f"CAST(0 AS {call.result})"
         add = f"(total, value) -> CAST(total + value AS {call.result})"
-        return _distinct(call, lambda v: f"if(size({v}) > 0, aggregate({v}, {zero}, {add}), NULL)")
-    part = Part(name="sum", rows=f"sum({call.x}){call.where()}")
+        return distinct_values(
+            call, lambda v: f"if(size({v}) > 0, aggregate({v}, {zero}, {add}), NULL)"
+        )
+    wide = f"{call.x} + 0L" if call.result == UNKNOWN_TYPE else f"CAST({call.x} AS {call.result})"
+    part = Part(name="sum", rows=f"sum({call.x}){call.where()}", how="sum", row=call.only(wide))
     if call.result.startswith("DECIMAL"):  # a sum of sums would be wider
         return Recipe(parts=(part,), finish=lambda c: f"CAST({c['sum']} AS {call.result})")
     return Recipe(parts=(part,))
@@ -120,13 +160,14 @@ def averaged(call: Call) -> Recipe | None:
         if exact:
             return None
         add = "CAST(0 AS DOUBLE), (total, value) -> total + value"
-        return _distinct(
+        return distinct_values(
             call, lambda v: f"if(size({v}) > 0, aggregate({v}, {add}) / size({v}), NULL)"
         )
     value = call.x if exact else f"CAST({call.x} AS DOUBLE)"
+    wide = f"CAST({call.x} AS {_wider(call.type)})" if exact else value
     parts = (
-        Part(name="sum", rows=f"sum({value}){call.where()}"),
-        Part(name="count", rows=f"count({call.x}){call.where()}", empty="0"),
+        Part(name="sum", rows=f"sum({value}){call.where()}", how="sum", row=call.only(wide)),
+        counted_values(call),
     )
 
     def finish(c: Columns) -> str:
@@ -136,10 +177,23 @@ def averaged(call: Call) -> Recipe | None:
     return Recipe(parts=parts, finish=finish, whole=f"avg({call.x}){call.where()}")
 
 
+def counted_values(call: Call) -> Part:
+    """How many values there are, beside something else of them."""
+    row = call.only("1L", f"isnotnull({call.x})", otherwise="0L")
+    rows = f"count({call.x}){call.where()}"
+    return Part(name="count", rows=rows, empty="0", how="sum", row=row)
+
+
+def _wider(type: str) -> str:
+    """The type of a sum of decimals, as Spark has it."""
+    digits = re.fullmatch(r"DECIMAL\((\d+), ?(\d+)\)", type)
+    return f"DECIMAL({min(38, int(digits[1]) + 10)}, {digits[2]})" if digits else type
+
+
 # ------------------------------------------------------------------ sets of values
 
 
-def _distinct(call: Call, finish: Callable[[str], str]) -> Recipe:
+def distinct_values(call: Call, finish: Callable[[str], str]) -> Recipe:
     """Spark refuses DISTINCT aggregates on streams: the set of values is kept instead."""
     value = call.x
     conditions: tuple[str, ...] = ()
@@ -150,12 +204,15 @@ def _distinct(call: Call, finish: Callable[[str], str]) -> Recipe:
         name="values",
         rows=f"collect_set({value}){call.where(*conditions)}",
         merge="array_distinct(flatten(collect_list({part}){where}))",
+        how="concat",
+        row=call.only(f"array({value})", *(conditions or (f"isnotnull({value})",))),
+        shape="array_distinct({part})",
     )
     return Recipe(parts=(part,), finish=lambda c: finish(c["values"]))
 
 
 def collected_set(call: Call) -> Recipe:
-    return _distinct(call, lambda values: f"array_sort({values})")
+    return distinct_values(call, lambda values: f"array_sort({values})")
 
 
 # ------------------------------------------------------------------ variance
@@ -178,7 +235,7 @@ def moments(function: str, value: str) -> Builder:
     def build(call: Call) -> Recipe:
         if call.distinct:
             one = "named_struct('n', 1D, 'mean', CAST(value AS DOUBLE), 'm2', 0D)"
-            return _distinct(
+            return distinct_values(
                 call,
                 lambda values: _MERGED.format(
                     panes=f"transform({values}, value -> {one})", value=value
@@ -190,10 +247,18 @@ def moments(function: str, value: str) -> Builder:
             f"'mean', avg({x}){where}, "
             f"'m2', var_pop({x}){where} * count({call.x}){where})"
         )
-        part = Part(name="moments", rows=rows, merge="collect_list({part}){where}")
+        n = call.only("1D", f"isnotnull({call.x})", otherwise="0D")
+        part = Part(
+            name="moments",
+            rows=rows,
+            merge="collect_list({part}){where}",
+            how="moments",
+            row=f"named_struct('n', {n}, 'mean', {x}, 'm2', 0D)",
+        )
         return Recipe(
             parts=(part,),
             finish=lambda c: _MERGED.format(panes=c["moments"], value=value),
+            finish_merged=lambda c: value.replace("all.", f"{c['moments']}."),
             whole=f"{function}({call.x}){where}",
         )
 
@@ -208,17 +273,21 @@ def extreme(function: str, ordered_by: Callable[[Call], str]) -> Builder:
 
     def build(call: Call) -> Recipe:
         order = ordered_by(call)
-        where = call.where(f"isnotnull({call.x})") if call.ignore_nulls else call.where()
-        value = f"{function}_by({call.x}, {order}){where}"
-        parts = (
-            Part(name="value", rows=value, merge=f"{function}_by({{part}}, {{at}}){{where}}"),
-            Part(
-                name="at",
-                rows=f"{function}({order}){where}",
-                merge=f"{function}({{part}}){{where}}",
-            ),
+        counts = (f"isnotnull({call.x})",) if call.ignore_nulls else ()
+        where = call.where(*counts)
+        pair = f"named_struct('at', {order}, 'value', {call.x})"
+        part = Part(
+            name="pair",
+            rows=f"{function}_by({pair}, {order}){where}",
+            merge=f"{function}_by({{part}}, {{part}}.at){{where}}",
+            how=f"{function}_by",
+            row=call.only(pair, *counts, f"isnotnull({order})"),
         )
-        return Recipe(parts=parts, finish=lambda c: c["value"], whole=value)
+        return Recipe(
+            parts=(part,),
+            finish=lambda c: f"{c['pair']}.value",
+            whole=f"{function}_by({call.x}, {order}){where}",
+        )
 
     return build
 
@@ -236,11 +305,13 @@ def by_second(call: Call) -> str:
 def collected_list(call: Call) -> Recipe | None:
     if call.distinct:
         return None
-    row = f"struct({call.order} AS at, {call.x} AS value)"
+    row, counts = f"struct({call.order} AS at, {call.x} AS value)", f"isnotnull({call.x})"
     part = Part(
         name="rows",
-        rows=f"collect_list({row}){call.where(f'isnotnull({call.x})')}",
+        rows=f"collect_list({row}){call.where(counts)}",
         merge="flatten(collect_list({part}){where})",
+        how="concat",
+        row=call.only(f"array({row})", counts),
     )
     return Recipe(
         parts=(part,), finish=lambda c: f"transform(array_sort({c['rows']}), row -> row.value)"
@@ -250,12 +321,14 @@ def collected_list(call: Call) -> Recipe | None:
 # ------------------------------------------------------------------ holistic ones
 
 
-def _values(call: Call, finish: Callable[[str], str], whole: str | None = None) -> Recipe:
+def all_values(call: Call, finish: Callable[[str], str], whole: str | None = None) -> Recipe:
     """All values; `finish` computes from the sorted array of them, called `v`."""
     part = Part(
         name="values",
         rows=f"collect_list({call.x}){call.where()}",
         merge="flatten(collect_list({part}){where})",
+        how="concat",
+        row=call.only(f"array({call.x})", f"isnotnull({call.x})"),
     )
     of_sorted = f"v -> if(size(v) > 0, {finish('v')}, NULL)"
     return Recipe(
@@ -279,32 +352,27 @@ def percentile(call: Call) -> Recipe | None:
     share = call.arguments[1]
     whole = f"percentile({call.x}, {share}){call.where()}"
     doubles = _as_doubles(call)
-    if _is_array(share):
+    if is_array(share):
         each = _at_share("CAST(share AS DOUBLE)")
-        return _values(doubles, lambda v: f"transform({share}, share -> {each})", whole)
-    return _values(doubles, lambda v: _at_share(f"CAST({share} AS DOUBLE)"), whole)
+        return all_values(doubles, lambda v: f"transform({share}, share -> {each})", whole)
+    return all_values(doubles, lambda v: _at_share(f"CAST({share} AS DOUBLE)"), whole)
 
 
 def median(call: Call) -> Recipe | None:
     if call.distinct or call.type.startswith("INTERVAL"):
         return None
-    return _values(
+    return all_values(
         _as_doubles(call), lambda v: _at_share("0.5D"), f"median({call.x}){call.where()}"
     )
 
 
 def _as_doubles(call: Call) -> Call:
-    return Call(
-        text=call.text,
-        arguments=(f"CAST({call.x} AS DOUBLE)", *call.arguments[1:]),
-        type="DOUBLE",
-        result=call.result,
-        order=call.order,
-        conditions=call.conditions,
+    return replace(
+        call, arguments=(f"CAST({call.x} AS DOUBLE)", *call.arguments[1:]), type="DOUBLE"
     )
 
 
-def _is_array(text: str) -> bool:
+def is_array(text: str) -> bool:
     return text.lower().startswith("array(")
 
 
@@ -321,7 +389,7 @@ def mode(call: Call) -> Recipe | None:
         "'run', if(x = s.value, s.run + 1, 1))"
     )
     whole = f"mode({call.x}, true){call.where()}"
-    return _values(call, lambda v: f"aggregate(v, {start}, {step}, s -> s.best)", whole)
+    return all_values(call, lambda v: f"aggregate(v, {start}, {step}, s -> s.best)", whole)
 
 
 def heavy_hitters(call: Call) -> Recipe | None:
@@ -335,87 +403,10 @@ def heavy_hitters(call: Call) -> Recipe | None:
     candidates = f"filter(sequence(1, size(v)), place -> place % {least} = 0)"
     candidates = f"array_distinct(transform({candidates}, place -> v[place - 1]))"
     fills = f"get(v, CAST(array_position(v, x) AS INT) - 2 + {least}) = x"
-    part_of = _values(call, lambda v: f"filter({candidates}, x -> coalesce({fills}, false))")
+    part_of = all_values(call, lambda v: f"filter({candidates}, x -> coalesce({fills}, false))")
     finish = part_of.finish
     assert finish is not None
     # of no values there are no heavy ones
     return Recipe(
         parts=part_of.parts, finish=lambda c: f"coalesce({finish(c)}, slice({c['values']}, 1, 0))"
     )
-
-
-# ------------------------------------------------------------------ sketches
-
-
-def approx_count_distinct(call: Call) -> Recipe | None:
-    """A HyperLogLog sketch. Its estimate goes by the order of rows until it is merged with another,
-    so it is merged with itself."""
-    bits = 12
-    if len(call.arguments) > 1:
-        try:
-            error = float(call.arguments[1])
-        except ValueError:
-            return None
-        if not 0 < error < 1:
-            return None
-        bits = max(4, min(21, ceil(2 * log2(1.04 / error))))
-    # By its hash: the sketch takes few types, and would leave out the empty string.
-    part = Part(
-        name="sketch",
-        rows=f"hll_sketch_agg(xxhash64({call.x}), {bits}){call.where(f'isnotnull({call.x})')}",
-        merge="hll_union_agg({part}){where}",
-    )
-
-    def finish(c: Columns) -> str:
-        merged = f"hll_union({c['sketch']}, {c['sketch']})"
-        return f"coalesce(hll_sketch_estimate({merged}), 0)"
-
-    return Recipe(parts=(part,), finish=finish)
-
-
-def approx_percentile(call: Call) -> Recipe | None:
-    """A KLL sketch: exact until a window has more values than the accuracy asks for."""
-    if call.distinct or len(call.arguments) < 2:
-        return None
-    accuracy = call.arguments[2] if len(call.arguments) > 2 else "10000"
-    if not accuracy.isdecimal() or int(accuracy) < 1:
-        return None
-    size = min(65_535, max(200, ceil((2.296 * int(accuracy)) ** (1 / 0.9021))))
-    encoded = _sketched_as(call.type)
-    if encoded is None:
-        return None
-    kind, encode, decode = encoded
-    share = call.arguments[1]
-    parts = (
-        Part(
-            name="sketch",
-            rows=f"kll_sketch_agg_{kind}({encode.format(x=call.x)}, {size}){call.where()}",
-            merge=f"kll_merge_agg_{kind}({{part}}, {size}){{where}}",
-        ),
-        Part(name="count", rows=f"count({call.x}){call.where()}", empty="0"),
-    )
-
-    def finish(c: Columns) -> str:
-        if _is_array(share):
-            shares = f"CAST({share} AS ARRAY<DOUBLE>)"
-            quantiles = f"kll_sketch_get_quantile_{kind}({c['sketch']}, {shares})"
-            value = f"transform({quantiles}, x -> {decode.format(x='x')})"
-        else:
-            quantile = f"kll_sketch_get_quantile_{kind}({c['sketch']}, CAST({share} AS DOUBLE))"
-            value = decode.format(x=quantile)
-        return f"CASE WHEN {c['count']} > 0 THEN {value} END"
-
-    return Recipe(parts=parts, finish=finish)
-
-
-def _sketched_as(type: str) -> tuple[str, str, str] | None:
-    """The kind of sketch for a type, and how values go in and come out again."""
-    if type in INTEGERS:
-        return "bigint", "CAST({x} AS BIGINT)", f"CAST({{x}} AS {type})"
-    if type in ("FLOAT", "DOUBLE") or type.startswith("DECIMAL"):
-        return "double", "CAST({x} AS DOUBLE)", f"CAST({{x}} AS {type})"
-    if type in ("TIMESTAMP", "TIMESTAMP_LTZ"):
-        return "bigint", "unix_micros({x})", "timestamp_micros({x})"
-    if type == "DATE":
-        return "bigint", "CAST(unix_date({x}) AS BIGINT)", "date_from_unix_date(CAST({x} AS INT))"
-    return None

@@ -133,8 +133,9 @@ def query_4(packets: DataFrame) -> DataFrame:
     # first(len), mode(srcIP), median(len), heavy_hitters(srcIP, 0.05),
     #   approx_percentile(len, 0.9), approx_count_distinct(srcIP)
     panes = by_pane.agg(
-        F.expr("min_by(len, struct(ts, srcIP, len)) AS first_value"),
-        F.expr("min(struct(ts, srcIP, len)) AS first_at"),
+        F.expr(
+            "min_by(named_struct('at', struct(ts, srcIP, len), 'value', len), struct(ts, srcIP, len)) AS first_pair"
+        ),
         F.expr("collect_list(srcIP) AS usual_values"),
         F.expr("collect_list(CAST(len AS DOUBLE)) AS middle_values"),
         F.expr("kll_sketch_agg_bigint(CAST(len AS BIGINT), 65535) AS p90_sketch"),
@@ -147,8 +148,7 @@ def query_4(packets: DataFrame) -> DataFrame:
     by_window = panes.groupBy(F.window("pane", "2 minutes", "1 minute"))
     # windows from panes
     windows = by_window.agg(
-        F.expr("min_by(first_value, first_at) AS first_value"),
-        F.expr("min(first_at) AS first_at"),
+        F.expr("min_by(first_pair, first_pair.at) AS first_pair"),
         F.expr("flatten(collect_list(usual_values)) AS usual_values"),
         F.expr("flatten(collect_list(middle_values)) AS middle_values"),
         F.expr("kll_merge_agg_bigint(p90_sketch, 65535) AS p90_sketch"),
@@ -158,7 +158,7 @@ def query_4(packets: DataFrame) -> DataFrame:
     # what is shown: first, usual, middle, heavy, p90, sources
     finished = windows.selectExpr(
         "*",
-        "first_value AS first",
+        "first_pair.value AS first",
         "transform(array(array_sort(usual_values)), v -> if(size(v) > 0, aggregate(v, named_struct('best', v[0], 'times', 0, 'value', v[0], 'run', 0), (s, x) -> named_struct('best', if(if(x = s.value, s.run + 1, 1) > s.times, x, s.best), 'times', greatest(s.times, if(x = s.value, s.run + 1, 1)), 'value', x, 'run', if(x = s.value, s.run + 1, 1)), s -> s.best), NULL))[0] AS usual",
         "transform(array(array_sort(middle_values)), v -> if(size(v) > 0, CAST(if(v[CAST(floor((0.5D) * (size(v) - 1)) AS INT)] = v[CAST(ceil((0.5D) * (size(v) - 1)) AS INT)], v[CAST(floor((0.5D) * (size(v) - 1)) AS INT)], (CAST(ceil((0.5D) * (size(v) - 1)) AS INT) - (0.5D) * (size(v) - 1)) * v[CAST(floor((0.5D) * (size(v) - 1)) AS INT)] + ((0.5D) * (size(v) - 1) - CAST(floor((0.5D) * (size(v) - 1)) AS INT)) * v[CAST(ceil((0.5D) * (size(v) - 1)) AS INT)]) AS DOUBLE), NULL))[0] AS middle",
         "coalesce(transform(array(array_sort(usual_values)), v -> if(size(v) > 0, filter(array_distinct(transform(filter(sequence(1, size(v)), place -> place % greatest(CAST(ceil(CAST(0.05 AS DECIMAL(20, 10)) * size(v)) AS INT), 1) = 0), place -> v[place - 1])), x -> coalesce(get(v, CAST(array_position(v, x) AS INT) - 2 + greatest(CAST(ceil(CAST(0.05 AS DECIMAL(20, 10)) * size(v)) AS INT), 1)) = x, false)), NULL))[0], slice(usual_values, 1, 0)) AS heavy",
