@@ -9,11 +9,13 @@ from contextlib import suppress
 
 import pytest
 from broker import Unavailable, connector_jars
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 # The same examples in every run, so that a change is judged by what it changes;
-# `HYPOTHESIS_PROFILE=explore pytest` looks for new ones.
+# `HYPOTHESIS_PROFILE=explore pytest` looks for new ones, and `unshrunk` shows the first failure as
+# it was found: making it smaller takes minutes where Spark runs every try.
 settings.register_profile("repeatable", derandomize=True)
+settings.register_profile("unshrunk", derandomize=True, phases=[Phase.explicit, Phase.generate])
 settings.register_profile("explore", max_examples=1_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 

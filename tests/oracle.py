@@ -179,8 +179,8 @@ class WindowQuery:
 
     def _clause(self, aggregate: Aggregate) -> str:
         items = [
-            f"RANGE {_milliseconds(self.range_of(aggregate))}",
-            f"SLIDE {_milliseconds(self.slide_us)}",
+            f"RANGE {milliseconds(self.range_of(aggregate))}",
+            f"SLIDE {milliseconds(self.slide_us)}",
             f"WA {self.time}",
         ]
         if self.origin_us:
@@ -188,7 +188,7 @@ class WindowQuery:
         return f"[{', '.join(items)}]"
 
 
-def _milliseconds(us: int) -> str:
+def milliseconds(us: int) -> str:
     return f"{us // 1000 if us % 1000 == 0 else Decimal(us) / 1000} ms"
 
 
@@ -219,7 +219,7 @@ def evaluate(
 ) -> list[dict[str, Any]]:
     """One dict per extent and group; `columns` is the declared order, that of the first row
     when absent."""
-    admitted = _in_row_order(rows, query.time, query.where, columns)
+    admitted = in_row_order(rows, query.time, query.where, columns)
     ends = extents(
         (r[query.time] for r in admitted),
         range_us=query.longest_us,
@@ -230,7 +230,7 @@ def evaluate(
     for end in ends:
         start = end - query.longest_us
         members = [r for r in admitted if start <= r[query.time] < end]
-        for key, group in _grouped(members, query.keys).items():
+        for key, group in grouped(members, query.keys).items():
             row = {
                 "window_start": start,
                 "window_end": end,
@@ -256,14 +256,14 @@ def evaluate_instants(
 ) -> list[dict[str, Any]]:
     """`SELECT keys, time, aggregates … GROUP BY keys, time`: one group per distinct time."""
     by = (*keys, time)
-    groups = _grouped(_in_row_order(rows, time, where, columns), by)
+    groups = grouped(in_row_order(rows, time, where, columns), by)
     return [
         {**dict(zip(by, key, strict=True)), **{a.name: a.over(group) for a in aggregates}}
         for key, group in groups.items()
     ]
 
 
-def _in_row_order(
+def in_row_order(
     rows: Iterable[Row], time: str, where: Condition | None, columns: Sequence[str]
 ) -> list[Row]:
     admitted = [r for r in rows if r[time] is not None and (where is None or where.holds(r))]
@@ -279,7 +279,7 @@ def _in_row_order(
     return sorted(admitted, key=place)
 
 
-def _grouped(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
+def grouped(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row[k] for k in keys), []).append(row)

@@ -38,9 +38,12 @@ def _silent(text: str) -> None:
 
 def _row(line: str) -> Row:
     row: Row = json.loads(line)
-    return {
-        k: instant(v.rstrip("Z").replace("T", " ")) if k in _TIMES else v for k, v in row.items()
-    }
+    return {k: _value(v) if k in _TIMES else v for k, v in row.items()}
+
+
+def _value(bound: Any) -> Any:
+    """Bounds are times, but for row windows, and for landmark windows, which begin nowhere."""
+    return instant(bound.rstrip("Z").replace("T", " ")) if isinstance(bound, str) else bound
 
 
 def write_rows(file: Path, rows: Iterable[Row], order: int = 0) -> None:

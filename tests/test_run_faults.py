@@ -183,8 +183,13 @@ def sink_rows(directory: Path) -> list[dict[str, Any]]:
     for file in directory.glob("*.json"):
         for line in file.read_text().splitlines():
             row = json.loads(line)
-            rows.append({**row, **{k: iso(row[k]) for k in ("window_start", "window_end")}})
+            rows.append({**row, **{k: _bound(row.get(k)) for k in ("window_start", "window_end")}})
     return rows
+
+
+def _bound(bound: Any) -> Any:
+    """A time, a row number, or nothing, which Spark leaves out of JSON."""
+    return iso(bound) if isinstance(bound, str) else bound
 
 
 def iso(text: str) -> int:

@@ -157,7 +157,7 @@ def shown(rows: list[Row], columns: list[str]) -> Iterator[Row]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("plan", ["wid", "paned"])
+@pytest.mark.parametrize("plan", ["wid", "paned", "rolling", "adaptwid"])
 @pytest.mark.parametrize("name", QUERIES)
 def test_query(
     spark: Any, generated: tuple[str, dict[str, list[Row]]], name: str, plan: str

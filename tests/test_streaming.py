@@ -31,7 +31,7 @@ def test_streams_give_what_the_definitions_say(spark: Any, data: st.DataObject) 
     query: WindowQuery
     query, rows = data.draw(queries_with_rows)
     batches = data.draw(arrivals(rows, DELAY_US))
-    plan = data.draw(st.sampled_from(["wid", "paned"]))
+    plan = data.draw(st.sampled_from(["wid", "paned", "rolling", "adaptwid"]))
     restart = data.draw(st.integers(0, len(batches)))
     with tempfile.TemporaryDirectory() as directory:
         files, checkpoint = Path(directory) / "in", f"{directory}/checkpoint"

@@ -33,7 +33,7 @@ def results(spark: Any, text: str, rows: list[dict[str, Any]], plan: str) -> lis
 
 @pytest.mark.spark
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(queries_with_rows, st.sampled_from(["wid", "paned"]))
+@given(queries_with_rows, st.sampled_from(["wid", "paned", "rolling", "adaptwid"]))
 def test_plans_give_what_the_definitions_say(
     spark: Any, case: tuple[WindowQuery, list[dict[str, Any]]], plan: str
 ) -> None:
