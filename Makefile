@@ -29,6 +29,7 @@ lint: $(READY)  ## style and types
 bench: $(READY)  ## the benchmarks, as ratios
 	$(BIN)/python bench/compile_time.py
 	$(BIN)/python bench/windows.py
+	$(BIN)/python bench/operators.py
 
 docs: $(READY)  ## the generated pages of docs/
 	$(BIN)/python -m pytest -q tests/test_docs.py --rewrite
