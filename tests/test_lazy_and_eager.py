@@ -71,3 +71,17 @@ def test_rows_of_several_steps_count_together() -> None:
     assert group.rows_in("eager") == 0
     group.step(100, rows=3, at=100)
     assert group.rows_in("eager") == 1
+
+
+def test_a_group_that_loses_a_little_stays_eager() -> None:
+    """Between the two thresholds a group is what it was, so that it does not go to and fro."""
+    group = Group()
+    group.step(100, rows=3, at=100)
+    group.step(100, rows=9, at=101)  # 12 rows, and 10 panes
+    assert group.rows_in("eager") == 1
+    group.step(110, rows=0)  # 9 of them are left: fewer than panes, more than three quarters
+    assert group.rows_in("eager") == 1
+    lazy = Group()
+    lazy.step(100, rows=9, at=101)
+    lazy.step(110, rows=0)
+    assert lazy.rows_in("eager") == 0

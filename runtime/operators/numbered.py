@@ -81,9 +81,11 @@ class Partitions:
 
     def table(self, counts: Numbers) -> pa.Table:
         """The counts of all values, to be kept; one that is not there is 0."""
-        distinct, rows = np.unique(np.concatenate(list(self._codes.values())), return_index=True)
-        counted = counts[distinct] > 0
-        distinct, rows = distinct[counted], rows[counted]
+        codes = np.concatenate(list(self._codes.values()))
+        row_of = np.full(self.size, -1)
+        row_of[codes] = np.arange(len(codes))
+        distinct = np.flatnonzero((row_of >= 0) & (counts > 0))
+        rows = row_of[distinct]
         columns = [pa.array(counts[distinct], pa.int64())]
         if self._keys:
             keys = stacked([t.select(list(self._keys)) for t in self._tables.values()])

@@ -29,6 +29,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from ssql.runtime.operators.extents import boxed
 from ssql.runtime.operators.merging import AT, Layout
 from ssql.runtime.operators.state import State
 from ssql.runtime.operators.tables import from_bytes, numbers, stacked, taken, to_bytes
@@ -215,7 +216,7 @@ def _packed(table: pa.Table, labels: list[int], *, ticks: bool) -> pa.RecordBatc
     say, which would take all or none of them."""
     table = table.combine_chunks()
     buckets = numbers(table, _BUCKET)
-    order = np.argsort(buckets, kind="stable")
+    order = boxed(buckets)
     rows = _nullable(taken(table.drop([_BUCKET]), order))
     edges = np.searchsorted(buckets[order], np.arange(len(labels) + 1))
     latest = int(numbers(rows, AT).max())
