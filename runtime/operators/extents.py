@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from ssql.runtime.operators.tables import Numbers
@@ -36,10 +34,7 @@ class Places:
         if len(groups) and (int(groups.max()) + 2) * (self._size + 1) >= 2**62:
             self._distinct = np.sort(positions)  # their ranks are closer together
             self._size = len(positions)
-
-    @cached_property
-    def _keys(self) -> Numbers:
-        return self._key(self._groups, self._positions)
+        self._keys: Numbers | None = None  # one number for group and position; made when needed
 
     def _key(self, groups: Numbers, positions: Numbers) -> Numbers:
         if self._distinct is not None:
@@ -53,6 +48,8 @@ class Places:
         """The first row of a group whose position is not below the given one."""
         if self._are_of_one(groups):
             return np.searchsorted(self._positions, positions)
+        if self._keys is None:
+            self._keys = self._key(self._groups, self._positions)
         return np.searchsorted(self._keys, self._key(groups, positions))
 
     def _are_of_one(self, groups: Numbers) -> bool:
