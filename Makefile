@@ -50,7 +50,7 @@ $(READY): pyproject.toml
 	  echo "ssql needs Python 3.11 or newer; say which with: make PYTHON=python3.11 …"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
-	@$(BIN)/python -m compileall -q __init__.py __main__.py arguments.py cli.py compiler grammar planner runtime
+	@$(BIN)/python -m compileall -q __init__.py __main__.py arguments.py cli.py console.py showing.py compiler grammar planner runtime
 	@$(BIN)/python -c 'from ssql.grammar import statement_parser; statement_parser()'
 	@touch $(READY)
 

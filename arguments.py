@@ -31,6 +31,7 @@ def parser() -> argparse.ArgumentParser:
     _compile(commands)
     _run(commands)
     _explain(commands)
+    _analyze(commands)
     _fmt(commands)
     return made
 
@@ -109,7 +110,11 @@ def _run(commands: _Commands) -> None:
     )
     run.add_argument("--master", metavar="URL", help="where Spark runs (default: local[*])")
     run.add_argument("--plan", metavar="NAME", choices=PLANS, help=_PLAN)
-    run.add_argument(
+    _conf(run)
+
+
+def _conf(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
         "--conf",
         metavar="KEY=VALUE",
         type=_setting,
@@ -130,14 +135,56 @@ def _explain(commands: _Commands) -> None:
     explain = _command(
         commands,
         "explain",
-        "show the logical plan of each query, and the plan that runs it",
-        "ssql explain examples/traffic.ssql",
+        "show the logical plan of each query, the plans that could run it, and the chosen one",
+        "ssql explain examples/traffic.ssql --format html -o traffic.html",
     )
-    _problems(explain)
     explain.add_argument("file", metavar="FILE", help=_FILE)
     explain.add_argument(
-        "--verbose", action="store_true", help="show the columns that each operator gives, too"
+        "--verbose",
+        action="store_true",
+        help="show the columns that each operator gives, and the tree after each rule, too",
     )
+    explain.add_argument(
+        "--format",
+        choices=("text", "json", "html"),
+        default="text",
+        help="for people, for programs, or one page with the operators drawn (default: text)",
+    )
+    explain.add_argument("-o", "--output", metavar="OUT", help="write it to this file")
+    explain.add_argument("--plan", metavar="NAME", choices=PLANS, help=_PLAN)
+    explain.add_argument(
+        "--analyze",
+        action="store_true",
+        help="run each query on what is there, and show what was measured beside the estimates",
+    )
+    explain.add_argument("--master", metavar="URL", help="with --analyze: where Spark runs")
+    _conf(explain)
+
+
+def _analyze(commands: _Commands) -> None:
+    analyze = _command(
+        commands,
+        "analyze",
+        "look at the rows of a file's streams, and keep what plans are chosen by",
+        "ssql analyze examples/traffic.ssql",
+    )
+    analyze.add_argument("file", metavar="FILE", help=_FILE)
+    analyze.add_argument(
+        "--rows",
+        metavar="N",
+        type=_count,
+        default=1_000_000,
+        help="look at so many rows of a stream, at most (default: 1000000)",
+    )
+    analyze.add_argument("--master", metavar="URL", help="where Spark runs (default: local[*])")
+    _conf(analyze)
+
+
+def _count(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of rows")
+    return number
 
 
 def _fmt(commands: _Commands) -> None:

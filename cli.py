@@ -5,27 +5,34 @@ from __future__ import annotations
 import argparse
 import gc
 import os
-import shutil
-import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ssql.arguments import STDIN, parser
+from ssql.console import (
+    FINE,
+    WRONG_INPUT,
+    Run,
+    Status,
+    colors,
+    read,
+    report_failure,
+    report_problems,
+    say,
+    write,
+)
 
 if TYPE_CHECKING:
-    from ssql.compiler.diagnostics import Diagnostic, Diagnostics
+    from ssql.compiler.diagnostics import Diagnostic
     from ssql.compiler.source import Source
-    from ssql.planner.explain import Outline
+    from ssql.planner.choose import Circumstances
     from ssql.planner.job import Job
-    from ssql.planner.logical import Query
-    from ssql.runtime.failures import RunFailure
-    from ssql.runtime.run import Runner
+    from ssql.planner.report import Report
+    from ssql.planner.statistics import Memory
+    from ssql.runtime.run import Options
     from ssql.runtime.summary import Summary
-
-FINE, FAILED, WRONG_INPUT = 0, 1, 2
 
 
 def entry() -> None:
@@ -44,7 +51,14 @@ def entry() -> None:
 
 def main(arguments: list[str]) -> int:
     parsed = parser().parse_args(arguments)
-    commands = {"check": _check, "compile": _compile, "run": _run, "explain": _explain, "fmt": _fmt}
+    commands = {
+        "check": _check,
+        "compile": _compile,
+        "run": _run,
+        "explain": _explain,
+        "analyze": _analyze,
+        "fmt": _fmt,
+    }
     return commands[parsed.command](parsed)
 
 
@@ -56,192 +70,231 @@ def _check(options: argparse.Namespace) -> int:
 
     found: list[tuple[Source, Diagnostic]] = []
     for path in options.files:
-        source, diagnostics = _read(path)
+        source, diagnostics = read(path)
         if source.text or not diagnostics.has_errors:
             diagnostics = check(source).diagnostics
         found += [(source, d) for d in diagnostics]
-    return _report(found, options.format, files=len(options.files))
+    return report_problems(found, options.format, files=len(options.files))
 
 
 def _compile(options: argparse.Namespace) -> int:
     from ssql.compiler.pipeline import compile_source
 
-    source, diagnostics = _read(options.file)
+    source, diagnostics = read(options.file)
     text: str | None = None
     if not diagnostics.has_errors:
-        text, diagnostics = compile_source(source, options.plan, standalone=options.standalone)
-    code = _report([(source, d) for d in diagnostics], options.format, to_stdout=False)
+        text, diagnostics = compile_source(
+            source,
+            options.plan,
+            standalone=options.standalone,
+            given=_circumstances(options),
+        )
+    code = report_problems([(source, d) for d in diagnostics], options.format, to_stdout=False)
     if text is None:
         return code
     if options.output is None:
         sys.stdout.write(text)
         return code
-    return code if _write(options.output, text) else WRONG_INPUT
+    return code if write(options.output, text) else WRONG_INPUT
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from ssql.compiler.pipeline import check
-    from ssql.planner.explain import outline_query
+    from ssql.compiler.pipeline import check, choice_of
+    from ssql.planner.report import report
 
-    source, diagnostics = _read(options.file)
-    outlines: list[Outline] = []
+    source, diagnostics = read(options.file)
+    reports: list[Report] = []
     if not diagnostics.has_errors:
         checked = check(source)
         diagnostics = checked.diagnostics
         asked = [*checked.program.queries, *checked.program.explained]
         asked.sort(key=lambda q: q.statement_span)
-        outlines = [outline_query(q, verbose=options.verbose, chosen=_chosen(q)) for q in asked]
-    code = _report([(source, d) for d in diagnostics], options.format, to_stdout=False)
-    if code == FINE:
-        _show_outlines(outlines)
-    return code
+        given = _circumstances(options)
+        for query in asked:
+            choice = choice_of(checked.program, query, given)
+            reports.append(report(query, choice, verbose=options.verbose))
+    problems = "json" if options.format == "json" else "text"
+    code = report_problems([(source, d) for d in diagnostics], problems, to_stdout=False)
+    if code == FINE and options.analyze:
+        code, reports = _measured(source, reports, options)
+    if code != FINE:
+        return code
+    text = _explained(reports, source.name, options)
+    if options.output is None:
+        sys.stdout.write(text)
+        return code
+    return code if write(options.output, text) else WRONG_INPUT
 
 
-def _chosen(query: Query) -> str:
-    from ssql.planner.choose import Choice, choose
+def _measured(
+    source: Source, reports: list[Report], options: argparse.Namespace
+) -> tuple[int, list[Report]]:
+    """Run the queries on what is there. Their results go nowhere."""
+    from ssql.compiler.pipeline import compile_job
+    from ssql.planner.report import measured
 
-    choice = choose(query)
-    if isinstance(choice, Choice):
-        return f"plan {choice.plan}: {choice.reason}"
-    return f"no plan: {choice.message}"
+    gc.enable()
+    job, diagnostics = compile_job(source, options.plan, given=_circumstances(options))
+    code = report_problems([(source, d) for d in diagnostics if d.severity == "error"], "text")
+    if job is None or code != FINE:
+        return code or WRONG_INPUT, reports
+    run = Run(job, source, _run_options(options, until_done=True, discard=True))
+    code = run.to_the_end()
+    found = {s.name: s for s in run.summaries}
+    of_query = {q.number: (q.plan, found[q.function]) for q in job.queries if q.function in found}
+    with_figures = []
+    for report in reports:
+        if report.number in of_query:
+            plan, summary = of_query[report.number]
+            seen = [s.observed() for s in summary.seen.values()]
+            report = measured(report, summary.run(plan), seen)
+        with_figures.append(report)
+    return code, with_figures
+
+
+def _explained(reports: list[Report], name: str, options: argparse.Namespace) -> str:
+    match options.format:
+        case "json":
+            import json
+
+            from ssql.planner.report import as_json
+
+            return json.dumps([as_json(r) for r in reports], indent=2, ensure_ascii=False) + "\n"
+        case "html":
+            from ssql.planner.page import page
+
+            return page(Path(name).name, reports)
+        case _:
+            from ssql.showing import explained
+
+            color = options.output is None and colors(sys.stdout)
+            return explained(reports, color=color, verbose=options.verbose)
+
+
+def _circumstances(options: argparse.Namespace, *, resumed: str | None = None) -> Circumstances:
+    """What choices depend on: the plan that was asked for, what is known of the streams, and the
+    plans of the checkpoint that is resumed."""
+    from ssql.planner.choose import Circumstances
+
+    kept: dict[int, tuple[str, ...]] = {}
+    if resumed is not None:
+        from ssql.runtime.checkpoints import recorded_plans
+        from ssql.runtime.failures import RunFailure
+
+        with suppress(RunFailure):  # the run itself says what is wrong with a checkpoint
+            kept = recorded_plans(resumed)
+    return Circumstances(options.plan, kept, _remembered(options.file))
+
+
+def _remembered(file: str) -> Memory:
+    from ssql.planner.remembered import load, path_beside
+    from ssql.planner.statistics import NOTHING_KNOWN
+
+    if file == STDIN:
+        return NOTHING_KNOWN
+    try:
+        return load(file)
+    except (OSError, ValueError) as error:
+        say(f"{path_beside(file)} is passed over: {error}")
+        return NOTHING_KNOWN
+
+
+def _analyze(options: argparse.Namespace) -> int:
+    from ssql.compiler.pipeline import compile_job
+    from ssql.runtime.analyze import analyze
+    from ssql.runtime.failures import RunFailure
+    from ssql.runtime.session import new_log
+    from ssql.showing import analyzed, kept_in
+
+    source, diagnostics = read(options.file)
+    job: Job | None = None
+    if not diagnostics.has_errors:
+        job, diagnostics = compile_job(source)
+    code = report_problems([(source, d) for d in diagnostics], "text")
+    if job is None or code != FINE:
+        return code or WRONG_INPUT
+    status, memory = Status(), _remembered(options.file)
+    status.say("starting Spark")
+    try:
+        for stream, seen in analyze(job, _run_options(options), options.rows):
+            status.clear()
+            sys.stdout.write(analyzed(stream, seen, color=colors(sys.stdout)))
+            memory = memory.with_sampled(stream, seen)
+    except RunFailure as failure:
+        status.clear()
+        return report_failure(failure, source, new_log())
+    if options.file != STDIN and _keep(memory, options.file):
+        say(kept_in(options.file))
+    return FINE
 
 
 def _run(options: argparse.Namespace) -> int:
     gc.enable()  # a run may live for years
     from ssql.compiler.pipeline import compile_job
 
-    source, diagnostics = _read(options.file)
+    source, diagnostics = read(options.file)
     job: Job | None = None
     if not diagnostics.has_errors:
-        job, diagnostics = compile_job(source, options.plan)
-    code = _report([(source, d) for d in diagnostics], "text")
+        given = _circumstances(options, resumed=options.checkpoint)
+        job, diagnostics = compile_job(source, options.plan, given=given)
+    code = report_problems([(source, d) for d in diagnostics], "text")
     if job is None or code != FINE:
         return code or WRONG_INPUT
     return _run_job(job, source, options)
 
 
 def _run_job(job: Job, source: Source, options: argparse.Namespace) -> int:
-    from ssql.runtime.failures import RunFailure
-    from ssql.runtime.run import Options, Runner
-
-    status = _Status()
-    runner = Runner(
+    run = Run(
         job,
-        Options(
+        source,
+        _run_options(
+            options,
             until_done=options.until_done,
             format=options.format,
             checkpoint=options.checkpoint,
             flush=options.flush,
-            master=options.master,
-            settings=dict(options.conf),
-            module_path=str(Path(options.file).resolve().parent),
         ),
-        write=status.around(_write_results),
-        say=status.around(_say),
-        watch=status.show,
     )
-    status.say("starting Spark")
-    code = FINE
-    try:
-        with _stopping(runner):
-            runner.run()
-    except RunFailure as failure:
-        status.clear()
-        code = _report_failure(failure, source, runner.log)
-    status.clear()
-    for summary in runner.summaries:
-        _say(summary.text())
-    if any(s.late for s in runner.summaries):
-        _say("late rows came after the watermark: declare more disorder, if they should count")
+    code = run.to_the_end()
+    for summary in run.summaries:
+        say(summary.text())
+    if any(s.late for s in run.summaries):
+        say("late rows came after the watermark: declare more disorder, if they should count")
+    if code == FINE:
+        _learn(job, run.summaries, options.file)
     return code
 
 
-@contextmanager
-def _stopping(runner: Runner) -> Iterator[None]:
-    """Ctrl-C ends a run in order; a second one ends it at once."""
-    before = {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)}
+def _run_options(options: argparse.Namespace, **more: Any) -> Options:
+    from ssql.runtime.run import Options
 
-    def stop(number: int, frame: object) -> None:
-        runner.stop()
-        signal.signal(number, before[signal.Signals(number)])
+    return Options(
+        master=options.master,
+        settings=dict(options.conf),
+        module_path=str(Path(options.file).resolve().parent),
+        **more,
+    )
 
-    for number in before:
-        signal.signal(number, stop)
+
+def _learn(job: Job, summaries: list[Summary], file: str) -> None:
+    """Keep what a run has seen of its streams, for the next choice of a plan."""
+    plans = {q.function: q.plan for q in job.queries}
+    memory = before = _remembered(file)
+    for summary in summaries:
+        memory = summary.learned(plans[summary.name], memory)
+    if memory != before and file != STDIN:
+        _keep(memory, file)
+
+
+def _keep(memory: Memory, file: str) -> bool:
+    from ssql.planner.remembered import path_beside, save
+
     try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _write_results(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
-
-
-def _report_failure(failure: RunFailure, source: Source, log: Path) -> int:
-    from ssql.compiler import codes
-    from ssql.compiler.diagnostics import Diagnostic
-    from ssql.compiler.source import Span
-    from ssql.runtime.failures import Kind
-
-    code = {
-        Kind.ENVIRONMENT: codes.RUN_ENVIRONMENT,
-        Kind.SOURCE: codes.RUN_SOURCE,
-        Kind.SINK: codes.RUN_SINK,
-        Kind.CHECKPOINT: codes.RUN_CHECKPOINT,
-        Kind.ENDLESS: codes.RUN_ENDLESS,
-        Kind.QUERY: codes.RUN_FAILED,
-    }[failure.kind]
-    span = failure.about or Span(0, 0)
-    helps = failure.helps
-    if failure.details:
-        with log.open("a", encoding="utf-8") as file:
-            file.write(f"\n{failure.details}\n")
-        helps = (*helps, f"all that Spark said is in {log}")
-    else:
-        log.unlink(missing_ok=True)
-    found = Diagnostic(code, failure.message, span, notes=failure.notes, helps=helps)
-    _report([(source, found)], "text")
-    return WRONG_INPUT if failure.kind in (Kind.CHECKPOINT, Kind.ENDLESS) else FAILED
-
-
-class _Status:
-    """One line on a terminal that says how far a run is; nothing elsewhere."""
-
-    def __init__(self) -> None:
-        self._shown = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        self._last = ""
-
-    def say(self, text: str) -> None:
-        if self._shown and text != self._last:
-            width = shutil.get_terminal_size().columns - 1
-            sys.stderr.write(f"\r\x1b[K{text[:width]}")
-            sys.stderr.flush()
-            self._last = text
-
-    def clear(self) -> None:
-        if self._shown and self._last:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-            self._last = ""
-
-    def show(self, summaries: list[Summary]) -> None:
-        now = summaries[-1]
-        at = f", watermark {now.watermark}" if now.watermark else ""
-        self.say(
-            f"{now.name}: {now.rows_in:,} rows in, {now.rows_out:,} out, {now.batches} batches,"
-            f" {now.seconds:.0f} s{at}"
-        )
-
-    def around(self, action: Callable[[str], None]) -> Callable[[str], None]:
-        """Clear the line before something else is written."""
-
-        def cleared(text: str) -> None:
-            self.clear()
-            action(text)
-
-        return cleared
+        save(file, memory)
+    except OSError as error:
+        say(f"{path_beside(file)} cannot be written: {error.strerror or error}")
+        return False
+    return True
 
 
 def _fmt(options: argparse.Namespace) -> int:
@@ -255,11 +308,11 @@ def _fmt(options: argparse.Namespace) -> int:
         elif text != source.text:
             changed += 1
             if options.check:
-                _say(f"{path} would be reformatted")
-            elif not _write(path, text):
+                say(f"{path} would be reformatted")
+            elif not write(path, text):
                 code = WRONG_INPUT
             else:
-                _say(f"{path} reformatted")
+                say(f"{path} reformatted")
     if options.check and changed:
         return WRONG_INPUT
     return code
@@ -269,132 +322,13 @@ def _formatted(path: str, format: str) -> tuple[Source, str | None]:
     from ssql.compiler.formatting import format_file
     from ssql.compiler.parser import parse
 
-    source, diagnostics = _read(path)
+    source, diagnostics = read(path)
     if not diagnostics.has_errors:
         file = parse(source, diagnostics)
     if diagnostics.has_errors:
-        _report([(source, d) for d in diagnostics], format, to_stdout=False)
+        report_problems([(source, d) for d in diagnostics], format, to_stdout=False)
         return source, None
     return source, format_file(file)
-
-
-# ------------------------------------------------------------------ reading and writing
-
-
-def _read(path: str) -> tuple[Source, Diagnostics]:
-    """A file as a source; what is wrong with the file is a diagnostic like any other."""
-    from ssql.compiler import codes
-    from ssql.compiler.diagnostics import Diagnostic, Diagnostics
-    from ssql.compiler.scanner import MAX_CHARACTERS
-    from ssql.compiler.source import Source, Span
-
-    diagnostics = Diagnostics()
-
-    def unreadable(reason: str, help: str) -> tuple[Source, Diagnostics]:
-        message = f"cannot read the file: {reason}"
-        diagnostics.add(Diagnostic(codes.UNREADABLE, message, Span(0, 0), helps=(help,)))
-        return Source(path, ""), diagnostics
-
-    try:
-        if path == STDIN:
-            data = sys.stdin.buffer.read(4 * MAX_CHARACTERS + 1)
-        else:
-            with open(path, "rb") as file:
-                # No more than it takes to see that the file is too large.
-                data = file.read(4 * MAX_CHARACTERS + 1)
-        text = data.decode("utf-8-sig")
-    except OSError as error:
-        return unreadable(error.strerror or str(error), "check the path")
-    except UnicodeDecodeError as error:
-        if len(data) > 4 * MAX_CHARACTERS:  # the cut may have hit the middle of a character
-            text = data.decode("utf-8-sig", errors="replace")
-        else:
-            return unreadable(f"byte {error.start} is not UTF-8", "save it as UTF-8")
-    return Source("<stdin>" if path == STDIN else path, text.replace("\r\n", "\n")), diagnostics
-
-
-def _write(path: str, text: str) -> bool:
-    """Write a whole file or leave the old one: never half of it."""
-    target = Path(path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        if target.exists():
-            partial.chmod(target.stat().st_mode & 0o777)
-        partial.replace(target)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        _say(f"ssql: cannot write {path}: {error.strerror or error}")
-        return False
-    return True
-
-
-# ------------------------------------------------------------------ showing
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)
-
-
-def _colors(stream: object) -> bool:
-    is_terminal = getattr(stream, "isatty", lambda: False)()
-    return is_terminal and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-
-
-def _report(
-    found: Iterable[tuple[Source, Diagnostic]],
-    format: str,
-    *,
-    files: int = 0,
-    to_stdout: bool = True,
-) -> int:
-    """Show diagnostics, as text on stderr or as JSON; the exit code they deserve."""
-    from ssql.compiler.render import render, render_json
-
-    found = list(found)
-    errors = sum(d.severity == "error" for _, d in found)
-    if format == "json":
-        if to_stdout or found:
-            print(render_json(found), file=sys.stdout if to_stdout else sys.stderr)
-        return WRONG_INPUT if errors else FINE
-    for source, diagnostic in found:
-        _say(render(source, diagnostic, color=_colors(sys.stderr)) + "\n")
-    if found or files:
-        warnings = len(found) - errors
-        counts = [_count(errors, "error")] if errors else []
-        counts += [_count(warnings, "warning")] if warnings else []
-        checked = f"{_count(files, 'file')} checked: " if files else ""
-        _say(checked + (", ".join(counts) or "no problems"))
-    return WRONG_INPUT if errors else FINE
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def _show_outlines(outlines: list[Outline]) -> None:
-    if not _colors(sys.stdout):
-        for outline in outlines:
-            print("\n".join(outline.lines()))
-        return
-    from rich.console import Console
-    from rich.text import Text
-    from rich.tree import Tree
-
-    def styled(outline: Outline) -> Text:
-        label = Text(outline.title, style="bold cyan")
-        for detail in outline.details:
-            label.append(f"\n{detail}", style="not bold default")
-        return label
-
-    def grow(tree: Tree, outline: Outline) -> Tree:
-        for child in outline.inputs:
-            grow(tree.add(styled(child)), child)
-        return tree
-
-    console = Console()
-    for outline in outlines:
-        console.print(grow(Tree(styled(outline)), outline))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ssql.compiler import codes
 from ssql.compiler.bind.program import bind_file
@@ -11,9 +11,10 @@ from ssql.compiler.emit.module import emit
 from ssql.compiler.parser import ParsedFile, parse
 from ssql.compiler.source import Source, Span
 from ssql.planner.catalog import Catalog
-from ssql.planner.choose import Choice, Unsupported, choose
+from ssql.planner.choose import MEMORY, UNKNOWN, Choice, Circumstances, bytes_of, choose
 from ssql.planner.job import Job
-from ssql.planner.logical import Program
+from ssql.planner.legality import Unsupported
+from ssql.planner.logical import Program, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +36,26 @@ def check(source: Source) -> Checked:
 
 
 def compile_source(
-    source: Source, plan: str | None = None, *, standalone: bool = False
+    source: Source,
+    plan: str | None = None,
+    *,
+    standalone: bool = False,
+    given: Circumstances = UNKNOWN,
 ) -> tuple[str | None, Diagnostics]:
     """The PySpark text; None if something is wrong, which the diagnostics then say."""
-    job, found = compile_job(source, plan, standalone=standalone)
+    job, found = compile_job(source, plan, standalone=standalone, given=given)
     return (job.code if job else None), found
 
 
 def compile_job(
-    source: Source, plan: str | None = None, *, standalone: bool = False
+    source: Source,
+    plan: str | None = None,
+    *,
+    standalone: bool = False,
+    given: Circumstances = UNKNOWN,
 ) -> tuple[Job | None, Diagnostics]:
     """What there is to run. `plan` is for all queries that do not ask for one themselves;
-    `standalone`: the code imports nothing of ssql."""
+    `standalone`: the code imports nothing of ssql; `given`: what else choices depend on."""
     checked = check(source)
     found = checked.diagnostics
     if found.has_errors:
@@ -59,7 +68,7 @@ def compile_job(
             )
         )
         return None, found
-    choices = _choices(checked.program, found, plan)
+    choices = _choices(checked.program, found, replace(given, asked=plan))
     if choices is None:
         return None, found
     try:
@@ -69,10 +78,19 @@ def compile_job(
         return None, found
 
 
-def _choices(program: Program, found: Diagnostics, plan: str | None) -> tuple[Choice, ...] | None:
+def choice_of(program: Program, query: Query, given: Circumstances) -> Choice | Unsupported:
+    limit = program.setting(MEMORY)
+    if limit is not None:
+        given = replace(given, limit_bytes=bytes_of(str(limit)))
+    return choose(query, given)
+
+
+def _choices(
+    program: Program, found: Diagnostics, given: Circumstances
+) -> tuple[Choice, ...] | None:
     choices: list[Choice] = []
     for query in program.queries:
-        choice = choose(query, plan)
+        choice = choice_of(program, query, given)
         if isinstance(choice, Unsupported):
             found.add(
                 Diagnostic(

@@ -3,45 +3,53 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import gcd
 from typing import assert_never
 
-from sqlglot import exp
-
-from ssql.planner.aggregates.calls import recipe_for
-from ssql.planner.aggregates.recipes import Recipe
-from ssql.planner.durations import spell
-from ssql.planner.logical import (
-    Aggregate,
-    AggregateCall,
-    Distinct,
-    Epochs,
-    Join,
-    Order,
-    Plan,
-    Query,
-    walk,
+from ssql.planner.cost.candidates import Candidate, candidates, cheapest
+from ssql.planner.cost.estimate import shape_of
+from ssql.planner.cost.reasons import reason_for
+from ssql.planner.cost.workload import Workload, workload_of
+from ssql.planner.legality import (
+    TIME_PLANS,
+    Unsupported,
+    inoperable,
+    missing,
+    obstacle,
 )
-from ssql.planner.progress import shifts, time_of
-from ssql.planner.scalar import to_sql
-from ssql.planner.span import Span
-from ssql.planner.windows import (
-    LandmarkWindow,
-    LookupJoin,
-    RowWindow,
-    TimeWindow,
-    TupleWindow,
-)
+from ssql.planner.logical import Aggregate, Query, walk
+from ssql.planner.statistics import NOTHING_KNOWN, Memory
+from ssql.planner.windows import LandmarkWindow, RowWindow, TimeWindow, TupleWindow
 
-# Spark makes one projection per window that a row is in, and takes them all into one plan.
-MOST_WINDOWS_PER_ROW = 4_000
+MEMORY = "ssql.memory"
+MEMORY_BYTES = 8 * 2**30  # of state that may be, unless SET ssql.memory says otherwise
 
 
-# The plans of windows in time, which a query may ask for. Other windows have one plan each.
-TIME_PLANS = ("wid", "paned", "rolling", "adaptwid")
-# Those in which an operator of ours takes part, not Spark alone.
-OPERATORS = frozenset({"rolling", "adaptwid", "landmark", "rows", "partitioned", "slide-by-tuple"})
+def bytes_of(text: str) -> float:
+    """`512m`, `8g`, `1.5 GB`: as Spark takes them. Anything else is a ValueError."""
+    found = _SIZE.fullmatch(text.strip().lower())
+    if found is None:
+        raise ValueError(text)
+    return float(found[1]) * 1024.0 ** ["", "k", "m", "g", "t"].index(found[2])
+
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What a choice depends on beside the query."""
+
+    asked: str | None = None  # a plan for all windows in time of a file
+    # By the numbers of queries: the plans of their aggregates in a checkpoint.
+    kept: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    memory: Memory = NOTHING_KNOWN
+    limit_bytes: float = MEMORY_BYTES
+
+
+UNKNOWN = Circumstances()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,8 @@ class AggregatePlan:
     plan: str
     reason: str
     pane_us: int = 0
+    candidates: tuple[Candidate, ...] = ()  # for windows in time: this plan and the others
+    load: Workload | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,30 +78,16 @@ class Choice:
         return next(a for a in self.aggregates if a.node is node)
 
 
-@dataclass(frozen=True, slots=True)
-class Unsupported:
-    """A legal query that no plan runs yet, or not the one that was asked for."""
-
-    what: str
-    span: Span
-    help: str
-    why: str = "is not compiled yet"
-
-    @property
-    def message(self) -> str:
-        return f"{self.what} {self.why}"
-
-
-def choose(query: Query, asked: str | None = None) -> Choice | Unsupported:
-    """`asked` is a plan for all windows in time of a file; a hint in the query counts more."""
-    if missing := _missing(query.plan):
-        return missing
+def choose(query: Query, given: Circumstances = UNKNOWN) -> Choice | Unsupported:
+    """A hint in the query counts more than what was asked for all of a file."""
+    if found := missing(query.plan):
+        return found
     if query.output.late_sink is not None:
         return Unsupported("LATE INTO", query.statement_span, "drop it for now")
     aggregates = [n for n in walk(query.plan) if isinstance(n, Aggregate)]
     plans: list[AggregatePlan] = []
-    for node in aggregates:
-        plan = _aggregate_plan(node, query, asked)
+    for at, node in enumerate(aggregates):
+        plan = _aggregate_plan(node, at, query, given)
         if isinstance(plan, Unsupported):
             return plan
         plans.append(plan)
@@ -104,15 +100,16 @@ def choose(query: Query, asked: str | None = None) -> Choice | Unsupported:
     return Choice(query, names, reasons, tuple(plans))
 
 
-# ------------------------------------------------------------------ aggregates
-
-
 def _aggregate_plan(
-    node: Aggregate, query: Query, asked: str | None
+    node: Aggregate, at: int, query: Query, given: Circumstances
 ) -> AggregatePlan | Unsupported:
     match node.window:
-        case TimeWindow():
-            return _time_plan(node, node.window, query.forced_plan or asked)
+        case TimeWindow() as window:
+            forced, why = query.forced_plan or given.asked, "it was asked for"
+            kept = given.kept.get(query.number, ())
+            if forced is None and at < len(kept):
+                forced, why = kept[at], "the checkpoint was written by it"
+            return _time_plan(node, window, forced, why, given)
         case None:
             reason = "GROUP BY on the stream's time: each instant closes by itself"
             reason = reason if node.is_streaming else "there is no window"
@@ -127,7 +124,7 @@ def _aggregate_plan(
                     "cannot run this window",
                 )
             pane_us = window.slide_us if isinstance(window, LandmarkWindow) else 0
-            return _operable(node, plan) or AggregatePlan(node, plan, reason, pane_us)
+            return inoperable(node, plan) or AggregatePlan(node, plan, reason, pane_us)
 
 
 def _only_plan(window: LandmarkWindow | RowWindow | TupleWindow) -> tuple[str, str]:
@@ -145,88 +142,26 @@ def _only_plan(window: LandmarkWindow | RowWindow | TupleWindow) -> tuple[str, s
 
 
 def _time_plan(
-    node: Aggregate, window: TimeWindow, forced: str | None
+    node: Aggregate, window: TimeWindow, forced: str | None, why: str, given: Circumstances
 ) -> AggregatePlan | Unsupported:
-    pane_us = pane_of(node)
     if forced not in (None, *TIME_PLANS):
         plans = f"{', '.join(TIME_PLANS[:-1])} or {TIME_PLANS[-1]}"
         return Unsupported(
             f"the plan {forced}", node.span, f"ask for {plans}", "cannot run this query"
         )
-    if forced in OPERATORS:
-        return _operable(node, forced) or AggregatePlan(node, forced, "it was asked for", pane_us)
-    unmergeable = [c for c in node.calls if not _recipe(c, node).mergeable]
-    copies = -(-window.range_us // window.slide_us)
-    if forced == "paned" and unmergeable:
-        return Unsupported(
-            unmergeable[0].scalar.sql,
-            unmergeable[0].scalar.span,
-            "nobody knows how to merge it from panes: ask for the plan wid",
-            "cannot be computed by the plan paned",
-        )
-    if copies > MOST_WINDOWS_PER_ROW:
-        return _too_many(node, window, forced, pane_us)
+    pane_us, load = pane_of(node), workload_of(node, given.memory)
+    shape = shape_of(window, pane_us)
+    found = candidates(node, window, load, shape, given.limit_bytes)
     if forced is not None:
-        return AggregatePlan(node, forced, "it was asked for", pane_us)
-    if window.range_us <= window.slide_us:
-        what = "=" if window.is_tumbling else "<"
-        reason = f"RANGE {what} SLIDE, so each row is in one window and panes save nothing"
-        return AggregatePlan(node, "wid", reason, pane_us)
-    if unmergeable:
-        reason = f"{unmergeable[0].scalar.sql} cannot be merged from panes"
-        return AggregatePlan(node, "wid", reason, pane_us)
-    reason = (
-        f"a row is in up to {copies} windows: it is aggregated once, in one of"
-        f" {window.range_us // pane_us} panes of {spell(pane_us)} a window, and windows are made of"
-        " panes"
-    )
-    return AggregatePlan(node, "paned", reason, pane_us)
-
-
-def _too_many(
-    node: Aggregate, window: TimeWindow, forced: str | None, pane_us: int
-) -> AggregatePlan | Unsupported:
-    """More windows a row than Spark can plan: the plan whose cost does not grow with them."""
-    if forced is None and _operable(node, "rolling") is None:
-        reason = (
-            f"a row is in more than {MOST_WINDOWS_PER_ROW:,} windows, too many for Spark's own"
-            " windows: each pane is merged once, however many windows it is in"
-        )
-        return AggregatePlan(node, "rolling", reason, pane_us)
-    return Unsupported(
-        f"the plan {forced or 'wid'}",
-        window.span,
-        "ask for the plan rolling, or choose a longer SLIDE or a shorter RANGE",
-        f"cannot run windows of which a row is in more than {MOST_WINDOWS_PER_ROW:,}",
-    )
-
-
-def _operable(node: Aggregate, plan: str) -> Unsupported | None:
-    """What keeps an operator of ours from running an aggregate; None: nothing does."""
-    of_panes = plan in ("rolling", "landmark")
-    for call in node.calls:
-        recipe = _recipe(call, node)
-        if (recipe.for_panes if of_panes else recipe.for_rows) is None:
-            return Unsupported(
-                call.scalar.sql,
-                call.scalar.span,
-                "only Spark's own windows in time have it: ask for the plan wid"
-                if isinstance(node.window, TimeWindow)
-                else "use another aggregate, or a window in time",
-                f"cannot be computed by the plan {plan}",
-            )
-    for key in node.keys:
-        if _NESTED.search(key.scalar.type):
-            return Unsupported(
-                f"GROUP BY {key.scalar.type}",
-                key.scalar.span,
-                "group by its fields, or by to_json(…) of it",
-                f"cannot be computed by the plan {plan}",
-            )
-    return None
-
-
-_NESTED = re.compile(r"\b(ARRAY|STRUCT|MAP|VARIANT)\b", re.IGNORECASE)
+        refused = obstacle(node, window, forced)
+        return refused or AggregatePlan(node, forced, why, pane_us, found, load)
+    chosen = cheapest(found)
+    if chosen is None:
+        refused = obstacle(node, window, TIME_PLANS[0])
+        assert refused is not None, "nothing else keeps all plans from a query"
+        return refused
+    reason = reason_for(chosen, found, window, load, pane_us)
+    return AggregatePlan(node, chosen.plan, reason, pane_us, found, load)
 
 
 def pane_of(node: Aggregate) -> int:
@@ -241,76 +176,3 @@ def windows_of(node: Aggregate) -> list[TimeWindow]:
     assert all(isinstance(w, TimeWindow) for w in windows)
     by_range = {w.range_us: w for w in reversed(windows) if isinstance(w, TimeWindow)}
     return [by_range[r] for r in sorted(by_range, reverse=True)]
-
-
-def _recipe(call: AggregateCall, node: Aggregate) -> Recipe:
-    recipe = recipe_for(call, node, to_sql)
-    assert recipe is not None, "what has no recipe has been refused"
-    return recipe
-
-
-# ------------------------------------------------------------------ what has no plan yet
-
-
-def _missing(plan: Plan) -> Unsupported | None:
-    help = "this version compiles projections, filters, look-ups and windowed aggregates"
-    for node in walk(plan):
-        what = None
-        match node:
-            case Epochs():
-                what = "a query by epochs"
-            case Join() if not isinstance(node.window, LookupJoin):
-                what = "a join of streams"
-            case Order() if node.is_streaming:
-                what = "ordered output of a stream"
-            case Distinct() if node.is_streaming:
-                what = "DISTINCT over a stream"
-            case Aggregate():
-                if missing := _missing_aggregate(node):
-                    return missing
-        if what:
-            return Unsupported(what, node.span, help)
-    return None
-
-
-def _missing_aggregate(node: Aggregate) -> Unsupported | None:
-    time = time_of(node) if node.is_streaming else None
-    if time is not None and time.column:
-        relation, name = time.column
-        if len(shifts(node.input, name, relation)) > 1:
-            return Unsupported(
-                f"an aggregate by {name} over results of different windows",
-                time.span,
-                "go by window_end, or aggregate them one by one",
-            )
-    for call in node.calls:
-        if not (node.is_streaming or node.window or call.function == "heavy_hitters"):
-            continue  # stored data: Spark's own aggregates, whatever they are
-        if recipe_for(call, node, to_sql) is None:
-            distinct = call.scalar.tree.find(exp.Distinct)
-            what = f"{'DISTINCT in ' if distinct else ''}{call.function} over a stream"
-            return Unsupported(what, call.scalar.span, "use another aggregate")
-        inner = call.scalar.tree.find(exp.Anonymous)
-        if call.function in _OF_A_SHARE and inner is not None and len(inner.expressions) > 1:
-            share = inner.expressions[1]
-            if not all(map(_is_share, _items(share))):
-                return Unsupported(
-                    f"{call.function} of anything but shares from 0 to 1",
-                    call.scalar.span,
-                    "write a number, as in 0.95, or several, as in array(0.5, 0.95)",
-                )
-    return None
-
-
-def _items(share: exp.Expression) -> list[exp.Expression]:
-    is_array = isinstance(share, exp.Array) or share.name.lower() == "array"
-    return list(share.expressions) if is_array else [share]
-
-
-def _is_share(tree: exp.Expression) -> bool:
-    while isinstance(tree, exp.Cast | exp.TryCast | exp.Paren):
-        tree = tree.this
-    return isinstance(tree, exp.Literal) and not tree.is_string and 0 <= float(tree.name) <= 1
-
-
-_OF_A_SHARE = frozenset({"percentile", "approx_percentile", "percentile_approx", "heavy_hitters"})

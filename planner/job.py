@@ -28,6 +28,7 @@ class JobSource:
     plausible: str | None = None  # the condition that a row's time has to meet
     rows: int | None = None  # of a generated stream that ends
     is_endless: bool = False
+    groupings: tuple[tuple[str, ...], ...] = ()  # columns that queries group it by, together
     span: Span
 
 
@@ -49,6 +50,7 @@ class JobQuery:
     is_streaming: bool
     keeps_state: bool
     plan: str
+    plans: tuple[str, ...]  # of its aggregates, the last one first
     reason: str
     outline: tuple[str, ...]  # what it computes: a checkpoint fits this and nothing else
     sink: JobSink | None

@@ -9,9 +9,10 @@ from itertools import zip_longest
 
 from ssql.planner.catalog import Connection
 from ssql.planner.job import Job, JobQuery, JobSource
+from ssql.planner.statistics import PREFIX
 from ssql.runtime.failures import Kind, RunFailure
 from ssql.runtime.session import FROZEN, SHUFFLE_PARTITIONS
-from ssql.runtime.storage import Storage
+from ssql.runtime.storage import LocalStorage, Storage, local_path
 
 FORMAT = 1
 _FILE = "ssql.json"
@@ -25,6 +26,7 @@ class Record:
 
     query: tuple[str, ...]
     plan: str
+    plans: tuple[str, ...] = ()  # of its aggregates
     sources: Mapping[str, str]
     sink: str
     settings: Mapping[str, str]
@@ -39,6 +41,7 @@ def record_of(job: Job, query: JobQuery, settings: Mapping[str, str]) -> Record:
     return Record(
         query=query.outline,
         plan=query.plan,
+        plans=query.plans,
         sources={s.name: _source_text(s) for s in job.sources_of(query)},
         sink=_connection_text(query.sink.connection) if query.sink else "standard output",
         settings={k: v for k, v in settings.items() if k in FROZEN},
@@ -54,8 +57,13 @@ def _source_text(source: JobSource) -> str:
 def _connection_text(connection: Connection) -> str:
     """Where it is, as it was written: `env:NAME` stays a name."""
     kind = "/".join(filter(None, (connection.connector, connection.format)))
-    kept = [f"{k} = {v}" for k, v in connection.options if k.casefold() not in _PACE]
+    kept = [f"{k} = {v}" for k, v in connection.options if not _says_nothing(k)]
     return f"{kind} ({', '.join(kept)})"
+
+
+def _says_nothing(key: str) -> bool:
+    """About what is in a source: how fast it is read, and what is known of it."""
+    return key.casefold() in _PACE or key.casefold().startswith(PREFIX)
 
 
 def load(storage: Storage, directory: str) -> Record | None:
@@ -70,13 +78,27 @@ def load(storage: Storage, directory: str) -> Record | None:
                 f"the checkpoint in {directory} was written by another version of ssql",
                 helps=("use that version, or a new checkpoint directory",),
             )
-        return Record(**{**fields, "query": tuple(fields["query"])})
+        lists = {k: tuple(fields[k]) for k in ("query", "plans") if k in fields}
+        return Record(**{**fields, **lists})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RunFailure(
             Kind.CHECKPOINT,
             f"{directory}/{_FILE} is damaged",
             helps=("use a new checkpoint directory",),
         ) from error
+
+
+def recorded_plans(root: str) -> dict[int, tuple[str, ...]]:
+    """By the numbers of queries: the plans that a checkpoint on this machine was written by. State
+    is of one plan, so a run goes on with it, whatever has been learned since."""
+    local = local_path(root)
+    found: dict[int, tuple[str, ...]] = {}
+    for directory in sorted(local.glob("query_*")) if local is not None else ():
+        number = directory.name.removeprefix("query_")
+        kept = load(LocalStorage(), str(directory)) if number.isdecimal() else None
+        if kept is not None:
+            found[int(number)] = kept.plans
+    return found
 
 
 def save(storage: Storage, directory: str, record: Record) -> None:

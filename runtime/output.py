@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -60,7 +61,6 @@ class Printer:
             yield _csv_line(["" if v is None else v for v in row])
 
     def _table(self, rows: DataFrame) -> Iterator[str]:
-
         texts = rows.select(*self._numbered([_text(f.name, f.dataType) for f in rows.schema]))
         found = [["NULL" if v is None else str(v) for v in row] for row in texts.collect()]
         if not found:
@@ -74,8 +74,16 @@ class Printer:
             self._write(_padded(texts.columns, widths))
             self._write("  ".join("─" * w for w in widths) + "\n")
         # A batch of a stream has no order of its own; stored rows may have been put into one.
-        for cells in sorted(found) if self._is_streaming else found:
+        for cells in sorted(found, key=_by_cells) if self._is_streaming else found:
             yield _padded(cells, widths)
+
+
+def _by_cells(cells: list[str]) -> list[tuple[int, float, str]]:
+    """Numbers as numbers, and before texts."""
+    return [(0, float(c), "") if _NUMBER.fullmatch(c) else (1, 0.0, c) for c in cells]
+
+
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(E-?\d+)?")
 
 
 def _padded(cells: list[str], widths: list[int]) -> str:

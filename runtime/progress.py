@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # Later than any row may be, so that every window closes.
 END_OF_TIME = "9000-01-01T00:00:00"
 _HEARTBEAT = "__heartbeat"
+EARLIEST, LATEST = "earliest", "latest"
 
 
 def quoted(name: str) -> str:
@@ -50,11 +51,19 @@ def _counted(frame: DataFrame, source: JobSource) -> DataFrame:
         rejected = " AND ".join(f"{quoted(n)} IS NULL" for n, _ in source.columns)
     else:
         rejected = "false"
-    return frame.observe(
-        rows_in(source),
-        F.expr("count(*)").alias("rows"),
-        F.expr(f"count_if({rejected})").alias("rejected"),
-    )
+    seen = {"rows": "count(*)", "rejected": f"count_if({rejected})"}
+    if source.plausible is not None and source.time is not None:
+        time = f"if({source.plausible}, unix_micros({quoted(source.time)}), NULL)"
+        seen |= {EARLIEST: f"min({time})", LATEST: f"max({time})"}
+    for at, columns in enumerate(source.groupings):
+        values = ", ".join(map(quoted, columns))
+        seen[distinct_in(at)] = f"approx_count_distinct(struct({values}))"
+    return frame.observe(rows_in(source), *(F.expr(sql).alias(n) for n, sql in seen.items()))
+
+
+def distinct_in(grouping: int) -> str:
+    """The name under which Spark reports how many groups a batch had."""
+    return f"distinct {grouping}"
 
 
 def _with_heartbeats(

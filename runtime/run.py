@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
-POLL_SECONDS = 0.2
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
@@ -55,6 +53,7 @@ class Options:
     master: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     module_path: str | None = None  # where the user's Python functions are
+    discard: bool = False  # run for the figures: results go nowhere, not into sinks either
 
     @property
     def flushes(self) -> bool:
@@ -247,7 +246,9 @@ class Runner:
         begun = time.monotonic()
         rows = self._frame(spark, module, query, None)
         summary = Summary(query.function)
-        if query.sink is None or query.sink.writer is None:
+        if self.options.discard:
+            rows.write.format("noop").mode("overwrite").save()
+        elif query.sink is None or query.sink.writer is None:
             summary.rows_out = self._printer(query).batch(rows)
         else:
             from pyspark.sql import Observation
@@ -266,7 +267,8 @@ class Runner:
         directory = self._directory(root, query)
         sources = self.job.sources_of(query)
         kept = checkpoints.load(storage, directory)
-        if query.sink is not None and query.sink.connection.connector == "file":
+        discards = self.options.discard
+        if query.sink is not None and query.sink.connection.connector == "file" and not discards:
             path = text_of(query.sink.connection.option("path") or "")
             here = local_path(directory)
             undone = undone_since(here) if here is not None else None
@@ -293,7 +295,9 @@ class Runner:
         query = running.query
         rows = frame.observe(ROWS_OUT, F.expr("count(*)").alias("rows"))
         writer: DataStreamWriter
-        if query.sink is not None and query.sink.writer is not None:
+        if self.options.discard:
+            writer = rows.writeStream.format("noop")
+        elif query.sink is not None and query.sink.writer is not None:
             writer = getattr(module, query.sink.writer)(rows)
         else:
             printer = running.printer
@@ -347,7 +351,7 @@ class Runner:
         from pyspark.errors import StreamingQueryException
 
         with suppress(StreamingQueryException):  # _end tells it
-            stream.awaitTermination(POLL_SECONDS)
+            stream.awaitTermination(session.POLL_SECONDS)
 
     def _forever(
         self,
@@ -369,7 +373,7 @@ class Runner:
                 streams = [r.stream for r in running if r.stream is not None]
                 if not all(s.isActive for s in streams):
                     break
-                self._stop.wait(POLL_SECONDS)
+                self._stop.wait(session.POLL_SECONDS)
                 self._take_stock(running)
         finally:
             self._end(running)

@@ -20,6 +20,7 @@ from ssql.runtime.failures import Kind, RunFailure, explained, spark_errors
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+POLL_SECONDS = 0.2  # how often a running query is looked at
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 # What a checkpoint is written with cannot change when it is resumed.
 FROZEN = (

@@ -1,4 +1,4 @@
-"""Every operator of ours in a run that is killed again and again: nothing is lost or doubled."""
+"""Every plan in a run that is killed again and again: nothing is lost or doubled."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ OF_LEN = (
 )
 SLIDING = WindowQuery(range_us=MINUTE, slide_us=20 * SECOND, keys=("srcIP",), aggregates=OF_LEN)
 QUERIES: dict[str, WindowQuery | ExtentQuery] = {
+    "paned": SLIDING,
     "rolling": SLIDING,
     "adaptwid": SLIDING,
     "landmark": LandmarkQuery(slide_us=MINUTE, keys=("srcIP",), aggregates=OF_LEN),
@@ -41,7 +42,8 @@ def insert(name: str, query: WindowQuery | ExtentQuery) -> str:
 
 @pytest.mark.spark
 def test_killed_ten_times(tmp_path: Path) -> None:
-    """All operators in one run; each kill strikes in the middle of a batch of one of them."""
+    """All in one run, while files keep coming; each kill strikes in the middle of a batch of one of
+    them. The sinks hold each result once, for readers that do not know Spark's manifest, too."""
     data, checkpoint, file = tmp_path / "in", tmp_path / "checkpoint", tmp_path / "job.ssql"
     data.mkdir()
     sinks = "".join(

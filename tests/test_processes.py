@@ -33,7 +33,6 @@ COUNTS = WindowQuery(
 SELECT = (
     "SELECT srcIP, count(*) AS n [RANGE 1 minute, SLIDE 20 seconds] FROM packets GROUP BY srcIP;"
 )
-KILLS = 10
 pytestmark = pytest.mark.spark
 
 
@@ -64,47 +63,6 @@ def await_(what: str, condition: Callable[[], bool], run: subprocess.Popen[str])
 
 def numbers(directory: Path) -> set[int]:
     return {int(f.name) for f in directory.glob("[0-9]*") if f.name.isdecimal()}
-
-
-def test_killed_ten_times(tmp_path: Path) -> None:
-    """Killed in the middle of a batch, again and again, while files keep coming: the sink holds each
-    result once, for readers that know Spark's manifest and for those that do not."""
-    data, out, checkpoint = tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint"
-    data.mkdir()
-    file = tmp_path / "job.ssql"
-    sink = f"CREATE SINK out WITH (connector = 'file', format = 'json', path = '{out}');"
-    file.write_text(f"{packets_ddl(data)}{sink}INSERT INTO out {SELECT}")
-    rows = packets(21, 40 * (KILLS + 1), minutes=12)
-    log = checkpoint / "query_1"
-    written, kills_in_batch = 0, 0
-
-    def more() -> None:
-        nonlocal written
-        for _ in range(4):
-            part = rows[written * 10 : (written + 1) * 10]
-            write_rows(data / f"{written:03}.json", part, written)
-            written += 1
-
-    for _ in range(KILLS):
-        before = numbers(log / "offsets")
-        more()
-        run = start(file, "--checkpoint", str(checkpoint))
-
-        def in_a_new_batch(before: set[int] = before) -> bool:
-            planned = numbers(log / "offsets")
-            return bool(planned - before) and bool(planned - numbers(log / "commits"))
-
-        await_("a batch", in_a_new_batch, run)
-        os.killpg(run.pid, signal.SIGKILL)
-        run.communicate()
-        kills_in_batch += bool(numbers(log / "offsets") - numbers(log / "commits"))
-    more()
-    run = start(file, "--checkpoint", str(checkpoint), "--until-done", "--flush")
-    _, err = run.communicate(timeout=300)
-    assert run.returncode == 0, err
-    assert kills_in_batch >= KILLS // 2
-    expected = evaluate(COUNTS, rows, PACKET_COLUMNS)
-    assert same(sink_rows(out), expected) is None
 
 
 def test_interrupted(tmp_path: Path) -> None:

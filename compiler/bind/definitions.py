@@ -13,7 +13,7 @@ from ssql.compiler.bind.select import bind_query
 from ssql.compiler.diagnostics import did_you_mean, fail
 from ssql.compiler.dialect import read_type
 from ssql.compiler.spark_functions import kinds
-from ssql.planner import datagen
+from ssql.planner import datagen, statistics
 from ssql.planner.catalog import (
     Column,
     Connection,
@@ -65,6 +65,7 @@ def _entry(node: ast.Definition, context: Context) -> Entry:
                 span=span,
             )
             _check_fixed_columns(node, stream)
+            _check_statistics(node, stream)
             _check_datagen(node, stream)
             return stream
         case ast.CreateTable():
@@ -307,6 +308,20 @@ def _check_fixed_columns(node: ast.CreateStream, stream: Stream) -> None:
                 f"the connector has no column {column.name} {column.type}",
                 written.span,
                 helps=[f"it has {shown}"],
+            )
+
+
+def _check_statistics(node: ast.CreateStream, stream: Stream) -> None:
+    for option in node.options or ():
+        if not option.key.casefold().startswith(statistics.PREFIX):
+            continue
+        problem = statistics.problem_with(option.key, option.value, stream.columns)
+        if problem is not None:
+            raise fail(
+                codes.BAD_OPTION,
+                problem,
+                option.key_span if problem.startswith("there is no") else option.value_span,
+                helps=did_you_mean(option.key, statistics.names(), "statistics"),
             )
 
 

@@ -15,12 +15,13 @@ from ssql.compiler.diagnostics import Diagnostics, SsqlError, did_you_mean, fail
 from ssql.compiler.parser import ParsedFile
 from ssql.compiler.source import Span
 from ssql.planner.catalog import Catalog, OptionValue, Sink, kind_name
+from ssql.planner.choose import MEMORY, bytes_of
 from ssql.planner.logical import Output, Plan, Program, Project, Query
 from ssql.planner.scalar import Named, Scalar, column
 
 PLANS = ("wid", "paned", "rolling", "adaptwid", "sync-filter", "filter-order", "adaptive")
 # The settings of ssql itself; those of Spark begin with `spark.` and are passed on.
-SETTINGS = ("ssql.join.alpha",)
+SETTINGS = ("ssql.join.alpha", MEMORY)
 _HINT = re.compile(r"\s*([^\W\d]\w*)\s*\(\s*([\w-]*)\s*\)\s*,?")
 
 
@@ -150,6 +151,8 @@ class ProgramBinder:
                     f"settings of ssql: {', '.join(SETTINGS)}",
                 ],
             )
+        if option.key == MEMORY:
+            _check_size(option)
         self.settings.append((option.key, option.value))
 
     def _find(self, name: ast.Name) -> object:
@@ -186,6 +189,18 @@ class ProgramBinder:
             functions=tuple(self.context.functions.values()),
             settings=tuple(self.settings),
         )
+
+
+def _check_size(option: ast.Option) -> None:
+    try:
+        bytes_of(str(option.value))
+    except ValueError:
+        raise fail(
+            codes.BAD_OPTION,
+            f"{option.value} is not a size",
+            option.value_span,
+            helps=["as in SET ssql.memory = '16g'"],
+        ) from None
 
 
 def forced_plan(query: ast.Query) -> str | None:

@@ -26,7 +26,16 @@ from ssql.planner.choose import Choice
 from ssql.planner.datagen import generator
 from ssql.planner.explain import outline_query
 from ssql.planner.job import Job, JobFunction, JobQuery, JobSink, JobSource
-from ssql.planner.logical import Aggregate, OneRow, Program, StreamScan, TableScan, walk
+from ssql.planner.logical import (
+    Aggregate,
+    Alias,
+    Filter,
+    OneRow,
+    Program,
+    StreamScan,
+    TableScan,
+    walk,
+)
 
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^'\n]*'|#[^\n]*")
 
@@ -94,7 +103,7 @@ def _emit(
     return Job(
         name=PurePath(source.name).stem,
         code=f'{head}\n\n\n{text}\n\n\nif __name__ == "__main__":\n    main()\n',
-        sources=tuple(map(_job_source, readings)),
+        sources=tuple(_job_source(r, choices) for r in readings),
         queries=tuple(_job_queries(queries)),
         functions=tuple(
             JobFunction(name=f.name, attribute=name, module=f.module, returns=f.returns)
@@ -190,7 +199,7 @@ def _reading(reading: _Reading) -> Iterator[list[str]]:
         yield lines
 
 
-def _job_source(reading: _Reading) -> JobSource:
+def _job_source(reading: _Reading, choices: tuple[Choice, ...]) -> JobSource:
     entry = reading.entry
     connection = entry.connection
     assert connection is not None
@@ -210,8 +219,21 @@ def _job_source(reading: _Reading) -> JobSource:
         plausible=plausible(watermark.column) if watermark else None,
         rows=made.rows if made else None,
         is_endless=endless and isinstance(entry, Stream),
+        groupings=tuple(dict.fromkeys(_groupings(entry, choices))),
         span=entry.span,
     )
+
+
+def _groupings(entry: Stream | Table, choices: tuple[Choice, ...]) -> Iterator[tuple[str, ...]]:
+    """The columns that a stream is grouped by, where it is the stream itself that is grouped."""
+    for node in (n for c in choices for n in walk(c.query.plan) if isinstance(n, Aggregate)):
+        below = node.input
+        while isinstance(below, Filter | Alias):
+            below = below.input
+        if isinstance(below, StreamScan) and below.stream is entry and node.keys:
+            columns = [k.scalar.column for k in node.keys]
+            if all(columns):
+                yield tuple(sorted(c[1] for c in columns if c))
 
 
 # ------------------------------------------------------------------ queries
@@ -276,6 +298,7 @@ def _job_queries(queries: list[_QueryFunction]) -> Iterator[JobQuery]:
             is_streaming=plan.is_streaming,
             keeps_state=plan.is_streaming and any(isinstance(n, Aggregate) for n in walk(plan)),
             plan=query.choice.plan,
+            plans=tuple(a.plan for a in query.choice.aggregates),
             reason=query.choice.reason,
             outline=tuple(outline_query(query.choice.query, verbose=True).lines()),
             sink=_job_sink(query) if sink else None,

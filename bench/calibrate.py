@@ -1,0 +1,128 @@
+"""What each unit of work takes on this Spark: the constants of the cost model.
+
+Runs every plan on cells that the other benchmarks do not have, and fits the constants of
+planner/cost/ to the times by least squares, none below zero. `--write` puts them into
+planner/cost/constants.json; `--from FILE` fits the times of an earlier run (`--times FILE`) anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cells import BATCHES, PLANS, Cell, rows_of, seconds, warm_session
+from scipy.optimize import nnls
+
+from ssql.compiler.pipeline import check
+from ssql.compiler.source import Source
+from ssql.planner.choose import pane_of
+from ssql.planner.cost import constants as constants_module
+from ssql.planner.cost.amounts import OF_VALUES, amounts
+from ssql.planner.cost.constants import BATCH, COLLECTION, KINDS
+from ssql.planner.cost.estimate import shape_of
+from ssql.planner.cost.workload import workload_of
+from ssql.planner.logical import Aggregate, walk
+from ssql.planner.statistics import NOTHING_KNOWN
+
+TARGET = Path(constants_module.__file__).parent / constants_module.FILE
+MOST_SECONDS = 25.0
+# RANGE/SLIDE, groups, rows of a group in a pane: corners, and what lies between them.
+POINTS = (
+    (1, 30, 300), (1, 5_000, 2), (1, 5_000, 60), (1, 60_000, 4), (4, 300, 30), (4, 20_000, 1),
+    (4, 20_000, 20), (25, 30, 5), (25, 30, 400), (25, 3_000, 2), (25, 3_000, 40), (25, 40_000, 1),
+    (250, 30, 3), (250, 30, 100), (250, 800, 2), (250, 800, 30), (250, 5_000, 1),
+)  # fmt: skip
+ANOTHER_PART = 0.3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write planner/cost/constants.json")
+    parser.add_argument("--times", type=Path, help="keep the times in this file")
+    parser.add_argument("--from", type=Path, dest="kept", help="fit these times, measure nothing")
+    options = parser.parse_args()
+    if options.kept:
+        times = json.loads(options.kept.read_text())
+    else:
+        times = measured(options.times)
+    fitted = {kind: fit(kind, [t for t in times if t["kind"] == kind]) for kind in KINDS}
+    found = {
+        "how": {
+            "command": "python bench/calibrate.py --write",
+            "machine": f"{os.cpu_count()} cores, {platform.machine()}",
+            "spark": spark_version(),
+            "unit": "seconds on all cores; `batch` is for one batch, the others for one of each",
+        },
+        "another part": ANOTHER_PART,
+        "seconds": fitted,
+    }
+    text = json.dumps(found, indent=2) + "\n"
+    if options.write:
+        TARGET.write_text(text)
+    else:
+        print(text)
+
+
+def measured(keep: Path | None) -> list[dict[str, Any]]:
+    times: list[dict[str, Any]] = []
+    with warm_session() as spark:
+        for ratio, groups, rows_a_pane in POINTS:
+            for kind in KINDS:
+                cell = Cell(ratio, groups, rows_a_pane, kind)
+                assert cell.fits, cell
+                with rows_of(spark, cell) as path:
+                    found = {p: seconds(spark, cell.text(path), p, MOST_SECONDS) for p in PLANS}
+                shown = ", ".join(f"{p} {t or MOST_SECONDS:.1f}" for p, t in found.items())
+                print(f"{cell.name():>16} {kind:>10} {cell.rows:>11,} rows: {shown}", flush=True)
+                point = [ratio, groups, rows_a_pane]
+                times.append({"point": point, "kind": kind, "seconds": found})
+                if keep:
+                    keep.write_text(json.dumps(times, indent=1))
+    return times
+
+
+def done(cell: Cell, plan: str) -> dict[str, float]:
+    """The amounts of one batch of a cell."""
+    checked = check(Source("bench.ssql", cell.text("nowhere")))
+    (node,) = [n for n in walk(checked.program.queries[0].plan) if isinstance(n, Aggregate)]
+    shape = shape_of(node.window, pane_of(node))
+    return amounts(plan, workload_of(node, NOTHING_KNOWN), shape)
+
+
+def fit(kind: str, times: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Relative errors count, so that small cells are as good as large ones."""
+    fitted = {}
+    for plan in PLANS:
+        known = [(Cell(*t["point"], kind), t["seconds"][plan]) for t in times]
+        known = [(cell, took) for cell, took in known if took is not None]
+        work = [done(cell, plan) for cell, _ in known]
+        names = [n for n in work[0] if kind == COLLECTION or n not in OF_VALUES]
+        matrix = np.array([[BATCHES, *(BATCHES * w[n] for n in names)] for w in work])
+        took = np.array([took for _, took in known])
+        scale = matrix.max(axis=0)
+        solution, _ = nnls(matrix / took[:, None] / scale, np.ones(len(took)))
+        takes = solution / scale
+        predicted = matrix @ takes
+        off = np.abs(np.log(predicted / took))
+        print(
+            f"{kind:>10} {plan:>8}: off by {np.exp(np.median(off)):.2f} in the middle,"
+            f" {np.exp(off.max()):.2f} at most ({known[int(off.argmax())][0].name()})"
+        )
+        rounded = {n: float(f"{v:.3g}") for n, v in zip([BATCH, *names], takes, strict=True)}
+        fitted[plan] = rounded
+    return fitted
+
+
+def spark_version() -> str:
+    from importlib.metadata import version
+
+    return version("pyspark")
+
+
+if __name__ == "__main__":
+    main()
