@@ -99,8 +99,9 @@ def _explain(options: argparse.Namespace) -> int:
 
 def _chosen(query: Query) -> str:
     from ssql.planner.choose import Choice, choose
+    from ssql.planner.rules import rewrite
 
-    choice = choose(query)
+    choice = choose(rewrite(query).query)
     if isinstance(choice, Choice):
         return f"plan {choice.plan}: {choice.reason}"
     return f"no plan: {choice.message}"

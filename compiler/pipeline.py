@@ -1,4 +1,4 @@
-"""The compiler from end to end: source → parse → bind → choose → emit."""
+"""The compiler from end to end: source → parse → bind → rewrite → choose → emit."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ssql.planner.catalog import Catalog
 from ssql.planner.choose import Choice, Unsupported, choose
 from ssql.planner.job import Job
 from ssql.planner.logical import Program
+from ssql.planner.rules import rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def compile_job(
 def _choices(program: Program, found: Diagnostics, plan: str | None) -> tuple[Choice, ...] | None:
     choices: list[Choice] = []
     for query in program.queries:
-        choice = choose(query, plan)
+        choice = choose(rewrite(query).query, plan)
         if isinstance(choice, Unsupported):
             found.add(
                 Diagnostic(
