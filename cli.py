@@ -111,8 +111,8 @@ def _explain(options: argparse.Namespace) -> int:
         asked.sort(key=lambda q: q.statement_span)
         given = _circumstances(options)
         for query in asked:
-            choice = choice_of(checked.program, query, given)
-            reports.append(report(query, choice, verbose=options.verbose))
+            planned = choice_of(checked.program, query, given)
+            reports.append(report(planned.rewritten, planned.choice, verbose=options.verbose))
     problems = "json" if options.format == "json" else "text"
     code = report_problems([(source, d) for d in diagnostics], problems, to_stdout=False)
     if code == FINE and options.analyze:

@@ -56,7 +56,7 @@ def grid() -> list[Cell]:
 
 def chosen_plan(cell: Cell) -> str:
     checked = check(Source("bench.ssql", cell.text("nowhere")))
-    choice = choice_of(checked.program, checked.program.queries[0], UNKNOWN)
+    choice = choice_of(checked.program, checked.program.queries[0], UNKNOWN).choice
     assert isinstance(choice, Choice)
     return choice.plan
 

@@ -64,6 +64,8 @@ _CONTEXT = 10**9  # characters that an error quotes: all, so that its length is 
 _UNREADABLE = (ParseError, TokenError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 _STRING_OR_BRACKET = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|[()]", re.DOTALL)
 _OPENING = re.compile(r"\s*\(")
+_OPENING_TOKENS = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE)
+_CLOSING_TOKENS = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END)
 _NO_ALIAS = frozenset(
     "AND AS BETWEEN CASE DISTINCT ELSE END FALSE IN INTERVAL IS LIKE NOT NULL OR RLIKE THEN TRUE"
     " WHEN".split()
@@ -187,6 +189,23 @@ class Expression:
             start = max(self.text.rfind("(", 0, start), 0)
         called = isinstance(node, exp.Func | exp.Anonymous) and _OPENING.match(self.text, end)
         return Span(self.base + start, self.base + self._closed(start, end + bool(called)))
+
+    def conjuncts(self) -> tuple[Span, ...]:
+        """Where the conditions stand that the outermost ANDs have between them."""
+        tokens = _tokenize(self.text, self.base)
+        pieces: list[list[Token]] = [[]]
+        depth = betweens = 0
+        for token in tokens:
+            depth += (token.token_type in _OPENING_TOKENS) - (token.token_type in _CLOSING_TOKENS)
+            if depth == 0 and token.token_type is TokenType.BETWEEN:
+                betweens += 1
+            if depth == 0 and token.token_type is TokenType.AND:
+                if not betweens:
+                    pieces.append([])
+                    continue
+                betweens -= 1
+            pieces[-1].append(token)
+        return tuple(Span(self.base + p[0].start, self.base + p[-1].end + 1) for p in pieces if p)
 
     def _closed(self, start: int, end: int) -> int:
         """The end, moved on until every bracket that opens after the start is closed."""

@@ -1,4 +1,4 @@
-"""The compiler from end to end: source → parse → bind → choose → emit."""
+"""The compiler from end to end: source → parse → bind → rewrite → choose → emit."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ssql.planner.choose import MEMORY, UNKNOWN, Choice, Circumstances, bytes_of
 from ssql.planner.job import Job
 from ssql.planner.legality import Unsupported
 from ssql.planner.logical import Program, Query
+from ssql.planner.rules import Rewritten, rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,12 @@ class Checked:
     catalog: Catalog
     program: Program
     diagnostics: Diagnostics
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    rewritten: Rewritten
+    choice: Choice | Unsupported
 
 
 def check(source: Source) -> Checked:
@@ -78,11 +85,13 @@ def compile_job(
         return None, found
 
 
-def choice_of(program: Program, query: Query, given: Circumstances) -> Choice | Unsupported:
+def choice_of(program: Program, query: Query, given: Circumstances) -> Planned:
+    """A query after the rules, and the plan that runs it."""
     limit = program.setting(MEMORY)
     if limit is not None:
         given = replace(given, limit_bytes=bytes_of(str(limit)))
-    return choose(query, given)
+    rewritten = rewrite(query)
+    return Planned(rewritten, choose(rewritten.query, given))
 
 
 def _choices(
@@ -90,7 +99,7 @@ def _choices(
 ) -> tuple[Choice, ...] | None:
     choices: list[Choice] = []
     for query in program.queries:
-        choice = choice_of(program, query, given)
+        choice = choice_of(program, query, given).choice
         if isinstance(choice, Unsupported):
             found.add(
                 Diagnostic(

@@ -10,9 +10,9 @@ from ssql.planner.choose import AggregatePlan, Choice
 from ssql.planner.cost.candidates import Candidate, in_bytes
 from ssql.planner.cost.estimate import MILLION
 from ssql.planner.cost.workload import Workload
-from ssql.planner.explain import Outline, outline_query, window_text
+from ssql.planner.explain import Outline, outline, outline_query, window_text
 from ssql.planner.legality import Unsupported
-from ssql.planner.logical import Query
+from ssql.planner.rules import Rewritten
 from ssql.planner.statistics import ASSUMED, Figure, Observed, Run
 from ssql.planner.windows import TimeWindow
 
@@ -81,14 +81,10 @@ class Report:
         return f"plan {self.plan}: {self.reason}" if self.plan else f"no plan: {self.reason}"
 
 
-def report(
-    query: Query,
-    choice: Choice | Unsupported,
-    *,
-    verbose: bool = False,
-    rewritings: tuple[Rewriting, ...] = (),
-) -> Report:
+def report(rewritten: Rewritten, choice: Choice | Unsupported, *, verbose: bool = False) -> Report:
+    query = rewritten.query
     tree = outline_query(query, verbose=verbose)
+    rewritings = tuple(Rewriting(c.rule, c.what, outline(c.plan)) for c in rewritten.changes)
     if isinstance(choice, Unsupported):
         return Report(query.number, tree.title, None, choice.message, tree, (), rewritings)
     windows = tuple(_window(a) for a in choice.aggregates if a.load is not None)

@@ -24,6 +24,7 @@ class Scalar:
     tree: exp.Expression
     type: str  # Spark SQL's name of it, or UNKNOWN_TYPE
     span: Span = field(default=NOWHERE, compare=False)
+    conjuncts: tuple[Span, ...] = field(default=(), compare=False)  # what AND stands between
 
     @property
     def sql(self) -> str:

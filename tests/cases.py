@@ -1,17 +1,21 @@
 """The golden cases: `cases/<topic>/<name>.ssql` with what is expected beside it.
 
 `.err` holds the diagnostics, `.plan` what `ssql explain` shows, `.py` what `ssql compile` prints.
-A case has just those that it gives: a case with errors has only `.err`.
+A case has just those that it gives: a case with errors has only `.err`. In `rules/`, `.plan` is the
+plan after the rules, and which of them changed it.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from ssql.compiler.pipeline import check, compile_source
 from ssql.compiler.render import render
 from ssql.compiler.source import Source
-from ssql.planner.explain import outline_query
+from ssql.planner.explain import Outline, outline_query
+from ssql.planner.logical import Query
+from ssql.planner.rules import rewrite
 
 CASES = Path(__file__).parent / "cases"
 EXPECTATIONS = (".err", ".plan", ".py")
@@ -40,8 +44,15 @@ def results(case: Path) -> dict[str, str]:
     if len(diagnostics):
         made[".err"] = "\n\n".join(render(source, d) for d in diagnostics) + "\n"
     if not checked.diagnostics.has_errors and checked.program.queries:
-        outlines = ("\n".join(outline_query(q).lines()) for q in checked.program.queries)
+        outlined = _rewritten if case.parent.name == "rules" else outline_query
+        outlines = ("\n".join(outlined(q).lines()) for q in checked.program.queries)
         made[".plan"] = "\n".join(outlines) + "\n"
     if text is not None:
         made[".py"] = text
     return made
+
+
+def _rewritten(query: Query) -> Outline:
+    rewritten = rewrite(query)
+    changes = tuple(f"{c.rule}: {c.what}" for c in rewritten.changes)
+    return replace(outline_query(rewritten.query), details=changes)

@@ -20,6 +20,7 @@ from ssql.planner.cost.workload import Workload
 from ssql.planner.legality import TIME_PLANS
 from ssql.planner.page import page
 from ssql.planner.report import as_json, measured, report
+from ssql.planner.rules import Rewritten
 from ssql.planner.statistics import DECLARED, NOTHING_KNOWN, Figure, Observed, Run
 from ssql.showing import explained
 
@@ -40,7 +41,7 @@ def ddl(**stats: float) -> str:
 def chosen(text: str, given_: Circumstances = UNKNOWN) -> Choice:
     checked = check(Source("q.ssql", text))
     assert not checked.diagnostics.has_errors, [d.message for d in checked.diagnostics]
-    choice = choice_of(checked.program, checked.program.queries[0], given_)
+    choice = choice_of(checked.program, checked.program.queries[0], given_).choice
     assert isinstance(choice, Choice), choice
     return choice
 
@@ -214,14 +215,14 @@ def test_a_page_has_no_markup_of_users() -> None:
         " FROM `<b>x</b>` GROUP BY k"
     )
     choice = chosen(text)
-    found = page(NOTHING_TO_RUN, [report(choice.query, choice)])
+    found = page(NOTHING_TO_RUN, [report(Rewritten(choice.query), choice)])
     assert "<script" not in found and "<b>x" not in found
     assert "&lt;script&gt;" in found and "http" not in found.replace("http-equiv", "")
 
 
 def test_a_report_as_json() -> None:
     choice = chosen(ddl(rate=5_000) + COUNT)
-    found = json.loads(json.dumps(as_json(report(choice.query, choice))))
+    found = json.loads(json.dumps(as_json(report(Rewritten(choice.query), choice))))
     assert found["plan"] == choice.plan and found["reason"] == choice.reason
     (window,) = found["windows"]
     assert [c["plan"] for c in window["candidates"]] == list(TIME_PLANS)
@@ -233,13 +234,15 @@ def test_a_report_as_json() -> None:
 def test_a_report_in_a_terminal() -> None:
     median = "SELECT corr(len, len) AS c [RANGE 2 minutes, SLIDE 1 minute] FROM M"
     choice = chosen(ddl() + median)
-    shown = explained([report(choice.query, choice)], color=False, verbose=False)
+    shown = explained([report(Rewritten(choice.query), choice)], color=False, verbose=False)
     assert "\x1b" not in shown
     assert "▸  wid" in shown and "chosen" in shown
     words = " ".join(shown.split())
     assert "corr(M.len, M.len) cannot be computed by the plan paned" in words
     assert "rate" in shown and "assumed" in shown
-    assert "\x1b[" in explained([report(choice.query, choice)], color=True, verbose=False)
+    assert "\x1b[" in explained(
+        [report(Rewritten(choice.query), choice)], color=True, verbose=False
+    )
 
 
 def test_measured_beside_estimated() -> None:
@@ -249,7 +252,10 @@ def test_measured_beside_estimated() -> None:
         state_rows=40, state_bytes=4_000,
     )  # fmt: skip
     seen = Observed(rate=4_000.0, distinct={"srcip": 12.0}, rows=1_000_000)
-    found = {m.name: m.found for m in measured(report(choice.query, choice), run, [seen]).measured}
+    found = {
+        m.name: m.found
+        for m in measured(report(Rewritten(choice.query), choice), run, [seen]).measured
+    }
     assert found["a million rows take"] == "8.00 s"
     assert found["rows a second"] == "4,000" and found["groups"] == "12"
     assert found["state, at most"] == "4.0 kB, 40 rows"

@@ -394,7 +394,7 @@ class Grouping:
 
         type = self.scalars.type_of(expanded(bound.tree, trees))
         tree = expanded(self._rewrite(bound, window, "", besides=select_list), shown)
-        scalar = Scalar(tree=tree, type=type, span=bound.span)
+        scalar = Scalar(tree=tree, type=type, span=bound.span, conjuncts=bound.conjuncts)
         self.scalars.check_condition(scalar, "HAVING")
         return scalar
 

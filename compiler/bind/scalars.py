@@ -58,6 +58,10 @@ class Bound:
     def span(self) -> Span:
         return self.expression.span
 
+    @property
+    def conjuncts(self) -> tuple[Span, ...]:
+        return self.expression.conjuncts() if isinstance(self.tree, exp.And) else ()
+
     def span_of(self, node: exp.Expression) -> Span:
         return self.expression.span_of(node)
 
@@ -448,7 +452,12 @@ class ScalarBinder:
     def scalar(self, bound: Bound) -> Scalar:
         if not isinstance(bound.tree, exp.Column):
             to_sql(bound.tree)  # what is too deep to be written fails here, and is reported
-        return Scalar(tree=bound.tree, type=self.type_of(bound.tree), span=bound.span)
+        return Scalar(
+            tree=bound.tree,
+            type=self.type_of(bound.tree),
+            span=bound.span,
+            conjuncts=bound.conjuncts,
+        )
 
 
 def _may_have_star(call: exp.Expression | None) -> bool:

@@ -19,7 +19,7 @@ from ssql.planner.durations import spell
 from ssql.planner.logical import Aggregate, AggregateCall
 from ssql.planner.progress import shifts, time_of
 from ssql.planner.scalar import Named, column, to_sql
-from ssql.planner.span import Span
+from ssql.planner.span import NOWHERE, Span
 from ssql.planner.windows import LandmarkWindow, RowWindow, TimeWindow
 
 Step = Callable[..., str]
@@ -413,6 +413,11 @@ class AggregateSteps:
     def _group_by_text(self) -> str:
         if not self.plan.keys:
             return ""
+        # Keys that are SELECT items are those of a DISTINCT.
+        distinct = all(k.span != NOWHERE for k in self.plan.keys)
+        if distinct:
+            written = dict.fromkeys(self.text(k.span) for k in self.plan.keys)
+            return f"SELECT DISTINCT {', '.join(w for w in written if w.upper() != 'SELECT')}"
         return f"GROUP BY {', '.join(self.text(k.scalar.span) for k in self.plan.keys)}"
 
     def _group_clause(self) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from sqlglot import exp
+
+from ssql.compiler.dialect import call_name
 from ssql.compiler.emit.aggregates import AggregateSteps
 from ssql.compiler.emit.columns import item_sql, sql_of
 from ssql.compiler.emit.python import Call, Names, chain, comment, literal
 from ssql.compiler.source import Source, Span
+from ssql.compiler.spark_functions import VOLATILE
 from ssql.planner.catalog import Stream, Table
 from ssql.planner.choose import Choice
 from ssql.planner.logical import (
@@ -26,7 +31,9 @@ from ssql.planner.logical import (
     Union,
     walk,
 )
-from ssql.planner.scalar import Named, to_sql
+from ssql.planner.rules import MOST_OPERATORS
+from ssql.planner.scalar import Named, Scalar, to_sql
+from ssql.planner.span import NOWHERE
 
 Frames = dict[Stream | Table, str]
 
@@ -51,6 +58,10 @@ class QueryEmitter:
         self.names = Names(frames.values())
         self.event_time = _free_column("event_time", choice.query.plan)
         self.steps: list[_Step] = []
+        # Equal parts of a plan are one DataFrame. (Not a call more for other plans, which may be as
+        # deep as Python's stack allows.)
+        self._made: dict[tuple[Plan, bool], str] = {}
+        self._plan = self._once if _has_equals(choice.query.plan) else self._node
 
     def body(self) -> list[str]:
         result = self._plan(self.choice.query.plan)
@@ -68,6 +79,12 @@ class QueryEmitter:
     def _text(self, span: Span) -> str:
         return self.source.slice(span)
 
+    def _condition_text(self, condition: Scalar) -> str:
+        """As it was written; where a rule took something from between, what is left of it."""
+        if condition.span != NOWHERE:
+            return self._text(condition.span)
+        return " AND ".join(map(self._text, condition.conjuncts))
+
     def _step(self, clause: str, name: str, head: str, *calls: Call) -> str:
         variable = self.names.make(name)
         self.steps.append(_Step(clause, variable, head, calls))
@@ -80,11 +97,19 @@ class QueryEmitter:
         self.names.release(variable)
         last = replace(self.steps.pop(), variable=self.names.make(name))
         self.steps.append(last)
+        renamed = {key: last.variable for key, made in self._made.items() if made == variable}
+        self._made.update(renamed)
         return last.variable
 
     # -------------------------------------------------------------- nodes
 
-    def _plan(self, plan: Plan, *, timed: bool = False) -> str:
+    def _once(self, plan: Plan, *, timed: bool = False) -> str:
+        made = self._made.get((plan, timed))
+        if made is None:
+            made = self._made[plan, timed] = self._node(plan, timed=timed)
+        return made
+
+    def _node(self, plan: Plan, *, timed: bool = False) -> str:
         """`timed`: the rows are results of windows, and bring the event time of these along."""
         match plan:
             case StreamScan():
@@ -96,7 +121,9 @@ class QueryEmitter:
                     "SELECT without FROM: one row", "one_row", "spark", Call("range", ("1",))
                 )
             case Alias():
-                return self._renamed(self._plan(plan.input, timed=timed), plan.name)
+                is_made = (plan.input, timed) in self._made
+                frame = self._plan(plan.input, timed=timed)
+                return frame if is_made else self._renamed(frame, plan.name)
             case Filter():
                 return self._filter(plan, timed=timed)
             case Project(input=Aggregate() | Filter(input=Aggregate(), clause="HAVING")):
@@ -125,7 +152,7 @@ class QueryEmitter:
     def _filter(self, plan: Filter, *, timed: bool) -> str:
         head = self._plan(plan.input, timed=timed)
         condition = literal(sql_of(plan.condition, plan.input.schema))
-        clause = f"{plan.clause} {self._text(plan.condition.span)}"
+        clause = f"{plan.clause} {self._condition_text(plan.condition)}"
         return self._step(clause, "filtered", head, Call("where", (condition,)))
 
     def _project(self, plan: Project, *, timed: bool) -> str:
@@ -191,7 +218,7 @@ class QueryEmitter:
         result = steps.emit(self._plan(plan.input, timed=_is_windowed(plan.input)))
         if having:
             condition = literal(to_sql(steps.over_result(having.condition.tree)))
-            clause = f"HAVING {self._text(having.condition.span)}"
+            clause = f"HAVING {self._condition_text(having.condition)}"
             result = self._step(clause, "having", result, Call("where", (condition,)))
         columns = [literal(steps.shown(i)) for i in project.items]
         if timed:
@@ -203,6 +230,34 @@ class QueryEmitter:
 def _is_windowed(plan: Plan) -> bool:
     """Do the rows of a stream come from an aggregate, whose event time Spark must be told of?"""
     return any(isinstance(n, Aggregate) and n.is_streaming for n in walk(plan))
+
+
+def _has_equals(plan: Plan) -> bool:
+    """May two parts of a plan be the same? Then it reads a stream or a table twice; and what has
+    other values each time is never the same."""
+    nodes = list(walk(plan))
+    entries = [
+        n.stream if isinstance(n, StreamScan) else n.table
+        for n in nodes
+        if isinstance(n, StreamScan | TableScan)
+    ]
+    if len(entries) == len(set(entries)) or len(nodes) > MOST_OPERATORS:
+        return False
+    return not any(call_name(node) in VOLATILE for tree in _trees(plan) for node in tree.walk())
+
+
+def _trees(plan: Plan) -> Iterator[exp.Expression]:
+    for node in walk(plan):
+        match node:
+            case Filter():
+                yield node.condition.tree
+            case Project():
+                yield from (i.scalar.tree for i in node.items)
+            case Aggregate():
+                yield from (k.scalar.tree for k in node.keys)
+                yield from (c.scalar.tree for c in node.calls)
+            case Join():
+                yield from (s.on.tree for s in node.sides if s.on is not None)
 
 
 def _free_column(name: str, plan: Plan) -> str:

@@ -118,16 +118,16 @@ def query_5(s: DataFrame) -> DataFrame:
 
 
 def query_6(s: DataFrame) -> DataFrame:
+    # HAVING key <> 'x'
+    filtered = s.where("k <> 'x'")
     # SELECT k AS key, ts
-    v = s.selectExpr("k AS key", "ts")
+    v = filtered.selectExpr("k AS key", "ts")
     # [RANGE 1 minute] GROUP BY v.key
     grouped = v.groupBy(F.window("ts", "1 minute"), "key")
     # count(*), max(ts)
     aggregated = grouped.agg(F.expr("count(*) AS count"), F.expr("max(ts) AS max_ts"))
-    # HAVING n > 1 AND key <> 'x' AND max(ts) > window_start
-    having = aggregated.where(
-        "(count + 1) > 1 AND key <> 'x' AND max_ts > window.start",
-    )
+    # HAVING n > 1 AND max(ts) > window_start
+    having = aggregated.where("(count + 1) > 1 AND max_ts > window.start")
     # SELECT key, count(*) + 1 AS n [RANGE 1 minute]
     return having.selectExpr(
         "window.start AS window_start",
@@ -160,17 +160,7 @@ def query_9(s: DataFrame) -> DataFrame:
 
 def query_10(s: DataFrame) -> DataFrame:
     # SELECT *, 1 AS hold
-    h = s.selectExpr(
-        "k",
-        "`group`",
-        "st",
-        "m",
-        "l",
-        "`range`",
-        "slide",
-        "ts",
-        "1 AS hold",
-    )
+    h = s.selectExpr("k", "ts", "1 AS hold")
     # SELECT left(k, 1), right(k, 1), datediff(day, ts, ts), hold
     return h.selectExpr(
         "left(k, 1) AS `left(k, 1)`",

@@ -301,7 +301,6 @@ def query_12(s: DataFrame) -> DataFrame:
     # SELECT count(*) AS n [RANGE 1 minute]
     per_minute = aggregated.selectExpr(
         "window.start AS window_start",
-        "window.end AS window_end",
         "n",
         "window_time(window) AS event_time",
     )
@@ -326,7 +325,6 @@ def query_13(s: DataFrame) -> DataFrame:
     # SELECT count(*) AS n [RANGE 1 minute]
     per_minute = aggregated.selectExpr(
         "window.start AS window_start",
-        "window.end AS window_end",
         "n",
         "window_time(window) AS event_time",
     )

@@ -117,12 +117,14 @@ def query_5(packets: DataFrame) -> DataFrame:
 
 
 def query_6(packets: DataFrame) -> DataFrame:
+    # HAVING `select`.srcIP <> 'x'
+    filtered = packets.where("srcIP <> 'x'")
     # [RANGE 1 minute] GROUP BY `select`.srcIP
-    grouped = packets.groupBy(F.window("ts", "1 minute"), "srcIP")
+    grouped = filtered.groupBy(F.window("ts", "1 minute"), "srcIP")
     # count(*)
     aggregated = grouped.agg(F.expr("count(*) AS n"))
-    # HAVING n > 1 AND `select`.srcIP <> 'x'
-    having = aggregated.where("n > 1 AND srcIP <> 'x'")
+    # HAVING n > 1
+    having = aggregated.where("n > 1")
     # SELECT `select`.srcIP, count(*) AS n [RANGE 1 minute]
     return having.selectExpr(
         "window.start AS window_start",

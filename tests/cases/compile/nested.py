@@ -42,11 +42,9 @@ def query_1(packets: DataFrame) -> DataFrame:
     grouped = packets.groupBy(F.window("ts", "1 minute"), "srcIP")
     # count(*)
     aggregated = grouped.agg(F.expr("count(*) AS n"))
-    # SELECT srcIP, count(*) AS n [RANGE 1 minute]
+    # SELECT count(*) AS n [RANGE 1 minute]
     per_minute = aggregated.selectExpr(
-        "window.start AS window_start",
         "window.end AS window_end",
-        "srcIP",
         "n",
         "window_time(window) AS event_time",
     )
@@ -80,7 +78,6 @@ def query_2(packets: DataFrame) -> DataFrame:
     # SELECT srcIP, count(*) AS n [RANGE 1 minute]
     per_minute = aggregated.selectExpr(
         "window.start AS window_start",
-        "window.end AS window_end",
         "srcIP",
         "n",
         "window_time(window) AS event_time",
@@ -108,11 +105,9 @@ def query_3(packets: DataFrame) -> DataFrame:
     grouped = packets.groupBy(F.window("ts", "1 minute"), "srcIP")
     # count(*)
     aggregated = grouped.agg(F.expr("count(*) AS n"))
-    # SELECT srcIP, count(*) AS n [RANGE 1 minute]
+    # SELECT count(*) AS n [RANGE 1 minute]
     per_minute = aggregated.selectExpr(
-        "window.start AS window_start",
         "window.end AS window_end",
-        "srcIP",
         "n",
         "window_time(window) AS event_time",
     )

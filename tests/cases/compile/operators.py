@@ -325,12 +325,7 @@ def query_9(s: DataFrame) -> DataFrame:
         event_time="event_time",
     )
     # SELECT count(*) AS n [RANGE 2 minutes, SLIDE 1 minute]
-    per_minute = windows.selectExpr(
-        "window_.start AS window_start",
-        "window_.end AS window_end",
-        "n",
-        "event_time",
-    )
+    per_minute = windows.selectExpr("window_.end AS window_end", "n", "event_time")
     # panes of 10 minutes
     by_pane_2 = per_minute.groupBy(
         F.window("event_time", "10 minutes", startTime="599999999 microseconds").alias(
@@ -370,12 +365,7 @@ def query_10(s: DataFrame) -> DataFrame:
         event_time="event_time",
     )
     # SELECT count(*) AS n [RANGE 5 minutes, RATTR ts, SLIDE 1 row, SATTR row-num]
-    by_row = windows.selectExpr(
-        "window_.start AS window_start",
-        "window_.end AS window_end",
-        "n",
-        "event_time",
-    )
+    by_row = windows.selectExpr("window_.end AS window_end", "n", "event_time")
     # [RANGE 1 hour, WA window_end]
     grouped = by_row.groupBy(F.window("event_time", "1 hour"))
     # max(n)

@@ -55,10 +55,8 @@ def query_4(h: DataFrame) -> DataFrame:
     united = selected.union(selected_2)
     # SELECT DISTINCT
     distinct = united.distinct()
-    # SELECT ip
-    selected_3 = h.selectExpr("ip")
     # UNION ALL
-    return distinct.union(selected_3)
+    return distinct.union(selected)
 
 
 def query_5(h: DataFrame) -> DataFrame:

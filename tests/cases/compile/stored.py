@@ -78,7 +78,7 @@ def query_4(spark: SparkSession) -> DataFrame:
     # SELECT without FROM: one row
     one_row = spark.range(1)
     # SELECT 1 + 1 AS two
-    return one_row.selectExpr("1 + 1 AS two")
+    return one_row.selectExpr("2 AS two")
 
 
 def main() -> None:

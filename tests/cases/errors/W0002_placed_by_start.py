@@ -38,7 +38,6 @@ def query_1(packets: DataFrame) -> DataFrame:
     # SELECT count(*) AS n [RANGE 10 minutes, SLIDE 1 minute]
     counts = windows.selectExpr(
         "window.start AS window_start",
-        "window.end AS window_end",
         "n",
         "window_time(window) AS event_time",
     )
