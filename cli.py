@@ -7,6 +7,7 @@ import gc
 import os
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ssql.compiler.source import Source
     from ssql.planner.choose import Circumstances
     from ssql.planner.job import Job
+    from ssql.planner.logical import Program
     from ssql.planner.report import Report
     from ssql.planner.statistics import Memory
     from ssql.runtime.run import Options
@@ -103,39 +105,61 @@ def _explain(options: argparse.Namespace) -> int:
     from ssql.planner.report import report
 
     source, diagnostics = read(options.file)
-    reports: list[Report] = []
-    if not diagnostics.has_errors:
-        checked = check(source)
-        diagnostics = checked.diagnostics
-        asked = [*checked.program.queries, *checked.program.explained]
-        asked.sort(key=lambda q: q.statement_span)
-        given = _circumstances(options)
-        for query in asked:
-            planned = choice_of(checked.program, query, given)
-            reports.append(report(planned.rewritten, planned.choice, verbose=options.verbose))
+    checked = None if diagnostics.has_errors else check(source)
+    diagnostics = checked.diagnostics if checked else diagnostics
     problems = "json" if options.format == "json" else "text"
     code = report_problems([(source, d) for d in diagnostics], problems, to_stdout=False)
-    if code == FINE and options.analyze:
-        code, reports = _measured(source, reports, options)
-    if code != FINE:
+    if checked is None or code != FINE:
         return code
+    program, given = _asked(checked.program), _circumstances(options)
+    reports = []
+    for query in program.queries:
+        planned = choice_of(program, query, given)
+        reports.append(report(planned.rewritten, planned.choice, verbose=options.verbose))
+    run = [q for q in program.queries if options.analyze or q.analyzed]
+    if run:
+        code, reports = _measured(source, replace(program, queries=tuple(run)), reports, options)
+        if code != FINE:
+            return code
     text = _explained(reports, source.name, options)
+    if options.format == "text":
+        text = _described(program, given.memory) + text
     if options.output is None:
         sys.stdout.write(text)
         return code
     return code if write(options.output, text) else WRONG_INPUT
 
 
+def _asked(program: Program) -> Program:
+    """All queries that there is something to say about, in the order of the file."""
+    asked = sorted((*program.queries, *program.explained), key=lambda q: q.statement_span)
+    numbered = (replace(q, number=at) for at, q in enumerate(asked, 1))
+    return replace(program, queries=tuple(numbered), explained=())
+
+
+def _described(program: Program, memory: Memory) -> str:
+    from ssql.planner.catalog import Stream
+    from ssql.planner.explain import outline_entry
+
+    outlines = (
+        outline_entry(entry, memory.figures(entry) if isinstance(entry, Stream) else None)
+        for entry in program.described
+    )
+    return "".join("\n".join(shown.lines()) + "\n\n" for shown in outlines)
+
+
 def _measured(
-    source: Source, reports: list[Report], options: argparse.Namespace
+    source: Source, program: Program, reports: list[Report], options: argparse.Namespace
 ) -> tuple[int, list[Report]]:
     """Run the queries on what is there. Their results go nowhere."""
-    from ssql.compiler.pipeline import compile_job
+    from ssql.compiler.diagnostics import Diagnostics
+    from ssql.compiler.pipeline import job_of
     from ssql.planner.report import measured
 
     gc.enable()
-    job, diagnostics = compile_job(source, options.plan, given=_circumstances(options))
-    code = report_problems([(source, d) for d in diagnostics if d.severity == "error"], "text")
+    diagnostics = Diagnostics()
+    job = job_of(source, program, diagnostics, _circumstances(options))
+    code = report_problems([(source, d) for d in diagnostics], "text")
     if job is None or code != FINE:
         return code or WRONG_INPUT, reports
     run = Run(job, source, _run_options(options, until_done=True, discard=True))

@@ -75,14 +75,27 @@ def compile_job(
             )
         )
         return None, found
-    choices = _choices(checked.program, found, replace(given, asked=plan))
+    given = replace(given, asked=plan)
+    return job_of(source, checked.program, found, given, standalone=standalone), found
+
+
+def job_of(
+    source: Source,
+    program: Program,
+    found: Diagnostics,
+    given: Circumstances,
+    *,
+    standalone: bool = False,
+) -> Job | None:
+    """The queries of a program as a job; what is wrong with them is added to what was `found`."""
+    choices = _choices(program, found, given)
     if choices is None:
-        return None, found
+        return None
     try:
-        return emit(source, checked.program, choices, standalone=standalone), found
+        return emit(source, program, choices, standalone=standalone)
     except SsqlError as error:
         found.add(error.diagnostic)
-        return None, found
+        return None
 
 
 def choice_of(program: Program, query: Query, given: Circumstances) -> Planned:

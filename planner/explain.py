@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
-from ssql.planner.catalog import Connection, Idle, Watermark
+from ssql.planner.catalog import (
+    Column,
+    Connection,
+    Entry,
+    Function,
+    Idle,
+    Stream,
+    View,
+    Watermark,
+    kind_name,
+)
 from ssql.planner.durations import spell
 from ssql.planner.logical import (
     Aggregate,
@@ -29,11 +39,13 @@ from ssql.planner.logical import (
     Plan,
     Project,
     Query,
+    Schema,
     StreamScan,
     TableScan,
     Union,
 )
 from ssql.planner.scalar import Named
+from ssql.planner.statistics import StreamFigures
 from ssql.planner.windows import (
     EpochJoin,
     EqualTimeJoin,
@@ -94,6 +106,42 @@ def _target(output: Output) -> str:
         return "console"
     late = f", late rows → {output.late_sink.name}" if output.late_sink else ""
     return f"{output.sink.name} ({_where(output.sink.connection)}){late}"
+
+
+def outline_entry(entry: Entry, figures: StreamFigures | None = None) -> Outline:
+    """What DESCRIBE shows. `figures` is what is known of a stream's rows."""
+    title = f"{kind_name(entry).capitalize()} {entry.name}"
+    match entry:
+        case Function():
+            takes = ", ".join(f"{p.name} {p.type}" for p in entry.parameters)
+            return Outline(f"{title}({takes}) → {entry.returns}")
+        case View():
+            return Outline(title, _column_lines(entry.plan.schema), (outline(entry.plan),))
+        case _:
+            details = [f"at {_where(entry.connection)}", *_column_lines(entry.columns)]
+    if isinstance(entry, Stream):
+        details.append(_watermark(entry.watermark))
+    known = (Outline("Rows", tuple(_figures(figures))),) if figures else ()
+    return Outline(title, tuple(details), known)
+
+
+def _column_lines(columns: tuple[Column, ...] | Schema) -> tuple[str, ...]:
+    return tuple(f"{c.name} {c.type}" for c in columns)
+
+
+def _figures(figures: StreamFigures) -> Iterator[str]:
+    named = {
+        "rows a second": figures.rate,
+        "rows a batch": figures.batch_rows,
+        "bytes a row": figures.row_bytes,
+        "seconds of disorder": figures.disorder_seconds,
+        "skew": figures.skew,
+    }
+    if figures.groups is not None:
+        named["groups"] = figures.groups
+    named |= {f"values of {name}": figure for name, figure in figures.distinct.items()}
+    for name, figure in named.items():
+        yield f"{figure.value:,.6g} {name} ({figure.origin})"
 
 
 def outline(plan: Plan) -> Outline:

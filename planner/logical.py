@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from ssql.planner.catalog import Column, Function, OptionValue, Sink, Stream, Table
+from ssql.planner.catalog import Column, Entry, Function, OptionValue, Sink, Stream, Table
 from ssql.planner.scalar import UNKNOWN_TYPE, Named, Scalar
 from ssql.planner.span import NOWHERE, Span
 from ssql.planner.windows import JoinWindow, LandmarkWindow, Window
@@ -354,6 +354,7 @@ class Query:
     plan: Plan
     output: Output
     forced_plan: str | None
+    analyzed: bool = False  # by EXPLAIN ANALYZE, which runs it
     span: Span = field(default=NOWHERE, compare=False)
     statement_span: Span = field(default=NOWHERE, compare=False)
 
@@ -362,6 +363,7 @@ class Query:
 class Program:
     queries: tuple[Query, ...]
     explained: tuple[Query, ...] = ()  # those that only EXPLAIN asks about
+    described: tuple[Entry, ...] = ()  # what DESCRIBE asks about
     functions: tuple[Function, ...] = ()  # those that the queries call
     settings: tuple[tuple[str, OptionValue], ...]
 

@@ -14,7 +14,7 @@ from ssql.compiler.bind.types import same_family
 from ssql.compiler.diagnostics import Diagnostics, SsqlError, did_you_mean, fail
 from ssql.compiler.parser import ParsedFile
 from ssql.compiler.source import Span
-from ssql.planner.catalog import Catalog, OptionValue, Sink, kind_name
+from ssql.planner.catalog import Catalog, Entry, OptionValue, Sink, kind_name
 from ssql.planner.choose import MEMORY, bytes_of
 from ssql.planner.logical import Output, Plan, Program, Project, Query
 from ssql.planner.scalar import Named, Scalar, column
@@ -34,6 +34,7 @@ class ProgramBinder:
         self.context = Context(catalog, diagnostics)
         self.queries: list[Query] = []
         self.explained: list[Query] = []
+        self.described: list[Entry] = []
         self.settings: list[tuple[str, OptionValue]] = []
         self._failed = set(broken)  # names whose CREATE was wrong: not to be reported again
 
@@ -73,13 +74,14 @@ class ProgramBinder:
             case ast.Query() | ast.Insert():
                 self.queries.append(self._query(node, len(self.queries) + 1))
             case ast.Explain():
-                self.explained.append(self._query(node.statement, len(self.explained) + 1))
+                query = self._query(node.statement, len(self.explained) + 1)
+                self.explained.append(replace(query, analyzed=node.analyze))
             case ast.Set():
                 self._set(node.option)
             case ast.Drop():
                 self._drop(node)
             case ast.Describe():
-                self._find(node.name)
+                self.described.append(self._find(node.name))
             case ast.Show():
                 pass
             case _:
@@ -155,7 +157,7 @@ class ProgramBinder:
             _check_size(option)
         self.settings.append((option.key, option.value))
 
-    def _find(self, name: ast.Name) -> object:
+    def _find(self, name: ast.Name) -> Entry:
         entry = self.context.catalog.find(name.text)
         if entry is None:
             known = [e.name for e in self.context.catalog.entries.values()]
@@ -171,8 +173,7 @@ class ProgramBinder:
         entry = self.context.catalog.find(node.name.text)
         if entry is None and node.if_exists:
             return
-        entry = self._find(node.name)  # type: ignore[assignment]
-        assert entry is not None
+        entry = self._find(node.name)
         if kind_name(entry) != node.kind.lower():
             raise fail(
                 codes.UNKNOWN_OBJECT,
@@ -186,6 +187,7 @@ class ProgramBinder:
         return Program(
             queries=tuple(self.queries),
             explained=tuple(self.explained),
+            described=tuple(self.described),
             functions=tuple(self.context.functions.values()),
             settings=tuple(self.settings),
         )
