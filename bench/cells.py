@@ -34,13 +34,15 @@ class Cell:
     groups: int
     rows_a_pane: int
     kind: str
+    wanted_rows: int = 2_000_000
 
     @property
     def panes(self) -> int:
         """Of data: enough for windows to fill, and rows to take some time, but no more than fit."""
         pane = self.groups * self.rows_a_pane
         least = 2 * self.ratio + 8
-        return max(least, min(2_000_000 // pane, 20_000_000 // (pane * self.ratio), 20_000))
+        copies = 10 * self.wanted_rows // self.ratio
+        return max(least, min(self.wanted_rows // pane, copies // pane, 20_000))
 
     @property
     def rows(self) -> int:
@@ -116,7 +118,7 @@ def warm_session() -> Iterator[Any]:
     log = Path(tempfile.mkdtemp(prefix="ssql-bench-")) / "spark.log"
     spark = session.start("ssql bench", session.settings("local[*]", {}, set(), {}), log)
     for kind in AGGREGATES:
-        cell = Cell(4, 100, 50, kind)
+        cell = Cell(4, 100, 50, kind, wanted_rows=100_000)
         with rows_of(spark, cell) as path:
             for plan in PLANS:
                 seconds(spark, cell.text(path), plan)
