@@ -70,9 +70,12 @@ def _over_rows(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         lambda i, w: f"(SELECT * FROM {i} q{w})", inner, _clause("WHERE", _row_condition)
     )
     united = st.builds(
-        lambda x, y: f"(SELECT k, a, b, ts FROM {x} x UNION ALL SELECT k, b, a, ts FROM {y} y)",
+        lambda x, y, a: (
+            f"(SELECT k, {a}, b, ts FROM {x} x UNION ALL SELECT DISTINCT k, b, a, ts FROM {y} y)"
+        ),
         inner,
         inner,
+        st.sampled_from(_a_items),
     )
     return st.one_of(selected, starred, united)
 
@@ -114,12 +117,13 @@ def _aggregated(draw: st.DrawFn) -> tuple[str, list[str]]:
 
 @st.composite
 def queries(draw: st.DrawFn) -> str:
-    if draw(st.booleans()):
+    shape = draw(st.sampled_from(["rows", "windows", "windows of windows", "windows of windows"]))
+    if shape == "rows":
         return f"{DDL}SELECT * FROM {draw(_rows)} q{draw(_clause('WHERE', _row_condition))};"
     inner, keys = draw(_aggregated())
     texts = [k for k in keys if k == "k"]
     where = draw(_clause("WHERE", _condition(texts, keys[1:]))) if texts else ""
-    if draw(st.booleans()):
+    if shape == "windows":
         return f"{DDL}SELECT n, window_end{''.join(', ' + k for k in keys)} FROM {inner} w{where};"
     grouped = keys[: draw(st.integers(0, len(keys)))]
     calls = draw(

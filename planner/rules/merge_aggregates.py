@@ -19,13 +19,8 @@ from ssql.planner.rules.rebuilding import from_below
 from ssql.planner.scalar import Named, Scalar
 from ssql.planner.windows import TimeWindow
 
-# The outer function, the inner one, and what they are together.
-_COMPOSED = {
-    ("sum", "count"): "count",
-    ("sum", "sum"): "sum",
-    ("min", "min"): "min",
-    ("max", "max"): "max",
-}
+# The outer function over the inner one: together they are the inner one.
+_COMPOSED = frozenset({("sum", "count"), ("sum", "sum"), ("min", "min"), ("max", "max")})
 # Sums of these are exact and never too large; a sum of DECIMALs has another type if it is summed.
 _EXACT = ("TINYINT", "SMALLINT", "INT")
 
@@ -118,8 +113,9 @@ def _composed(
     of = next((c for c in inner.calls if c.name == name), None)
     if of is None or _argument(of) is None:
         return None
-    function = _COMPOSED.get((call.function, of.function))
-    if function is None or (function == "sum" and of.argument_type not in _EXACT):
+    if (call.function, of.function) not in _COMPOSED:
+        return None
+    if of.function == "sum" and of.argument_type not in _EXACT:
         return None
     return replace(
         of, name=call.name, scalar=replace(of.scalar, span=call.scalar.span), window=window

@@ -30,9 +30,8 @@
 #   nothing.
 # query_15: plan wid, because RANGE = SLIDE, so each row is in one window and panes save
 #   nothing.
-# query_16: plan paned over wid, because a row is in up to 6 windows: it is aggregated
-#   once, in one of 6 panes of 10 minutes a window, and windows are made of panes; RANGE
-#   = SLIDE, so each row is in one window and panes save nothing.
+# query_16: plan wid, because RANGE = SLIDE, so each row is in one window and panes save
+#   nothing.
 # query_17: plan wid over paned, because RANGE = SLIDE, so each row is in one window and
 #   panes save nothing; a row is in up to 2 windows: it is aggregated once, in one of 2
 #   panes of 1 minute a window, and windows are made of panes.
@@ -442,37 +441,29 @@ def query_16(packets: DataFrame) -> DataFrame:
         "n",
         "window_time(window) AS event_time",
     )
-    # panes of 10 minutes
-    by_pane = per_minute.groupBy(
-        F.window("event_time", "10 minutes", startTime="59999999 microseconds").alias(
-            "pane"
-        ),
-    )
-    # sum(n)
-    panes = by_pane.agg(F.expr("sum(n) AS n_sum"))
-    # [RANGE 1 hour, SLIDE 10 minutes, WA window_start]
-    windowed = panes.select(
+    # [RANGE 1 hour, WA window_start]
+    windowed = per_minute.select(
         "*",
-        F.window("pane", "1 hour", "10 minutes", startTime="59999999 microseconds").alias(
+        F.window("event_time", "1 hour", startTime="59999999 microseconds").alias(
             "window"
         ),
     )
-    # the panes of each window
-    by_window = windowed.groupBy("window")
-    # windows from panes
-    windows = by_window.agg(
+    # the rows of each window
+    grouped_2 = windowed.groupBy("window")
+    # sum(n)
+    aggregated_2 = grouped_2.agg(
         F.expr(
-            "sum(n_sum) FILTER (WHERE pane.start >= window.end - INTERVAL 10 minutes) AS n"
+            "sum(n) FILTER (WHERE event_time >= window.end - INTERVAL 30 minutes) AS half"
         ),
-        F.expr("sum(n_sum) AS hourly"),
+        F.expr("sum(n) AS n"),
     )
-    # SELECT sum(n) AS n [RANGE 10 minutes, WA window_start], sum(n) AS hourly [RANGE 1
-    #   hour, SLIDE 10 minutes, WA window_start]
-    return windows.selectExpr(
+    # SELECT sum(n) AS half [RANGE 30 minutes, SLIDE 1 hour, WA window_start], sum(n) AS
+    #   n [RANGE 1 hour, WA window_start]
+    return aggregated_2.selectExpr(
         "(window.start - INTERVAL '59999999' MICROSECONDS) AS window_start",
         "(window.end - INTERVAL '59999999' MICROSECONDS) AS window_end",
+        "half",
         "n",
-        "hourly",
     )
 
 
