@@ -6,7 +6,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test lint bench dev docs clean java
+.PHONY: demo test lint bench regret calibrate dev docs clean java
 
 demo: $(READY) java  ## compile an example, print the PySpark code that it becomes, and run it
 	@echo "\$$ cat examples/sliding.ssql"
@@ -30,6 +30,12 @@ bench: $(READY)  ## the benchmarks, as ratios
 	$(BIN)/python bench/compile_time.py
 	$(BIN)/python bench/windows.py
 	$(BIN)/python bench/operators.py
+
+regret: $(READY)  ## is the chosen plan the fastest one? About half an hour
+	$(BIN)/python bench/regret.py
+
+calibrate: $(READY)  ## the constants of the cost model, measured on this machine
+	$(BIN)/python bench/calibrate.py --write
 
 docs: $(READY)  ## the generated pages of docs/
 	$(BIN)/python -m pytest -q tests/test_docs.py --rewrite

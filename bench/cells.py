@@ -21,19 +21,20 @@ SLIDE_SECONDS = 10
 FILES, FILES_A_BATCH = 8, 2
 BATCHES = FILES // FILES_A_BATCH
 VALUES = 1_500
-AGGREGATES = {"number": "sum(v)", "extreme": "max(v)", "collection": "count(DISTINCT v)"}
+AGGREGATES = {"sum": "sum(v)", "max": "max(v)", "distinct": "count(DISTINCT v)"}
+COLLECTS = "distinct"
 MOST_ROWS, MOST_RESULTS, MOST_VALUES = 25_000_000, 15_000_000, 150_000_000
 PLANS = ("wid", "paned", "rolling", "adaptwid")
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """RANGE/SLIDE, groups, rows a group has in a pane on average, and a kind of aggregate."""
+    """RANGE/SLIDE, groups, rows a group has in a pane on average, and an aggregate."""
 
     ratio: int
     groups: int
     rows_a_pane: int
-    kind: str
+    aggregate: str
     wanted_rows: int = 2_000_000
 
     @property
@@ -51,7 +52,7 @@ class Cell:
     @property
     def fits(self) -> bool:
         results = self.panes * self.groups
-        of_each = min(VALUES, self.ratio * self.rows_a_pane) if self.kind == "collection" else 1
+        of_each = min(VALUES, self.ratio * self.rows_a_pane) if self.aggregate == COLLECTS else 1
         return (
             self.rows <= MOST_ROWS and results <= MOST_RESULTS and results * of_each <= MOST_VALUES
         )
@@ -68,7 +69,7 @@ class Cell:
               maxFilesPerTrigger = {FILES_A_BATCH}, stats.rate = {rate},
               stats.groups = {self.groups}, stats.distinct.v = {VALUES},
               stats.batch = {self.rows // BATCHES});
-        SELECT k, {AGGREGATES[self.kind]} AS a
+        SELECT k, {AGGREGATES[self.aggregate]} AS a
         [RANGE {self.ratio * SLIDE_SECONDS} seconds, SLIDE {SLIDE_SECONDS} seconds, WA ts]
         FROM s GROUP BY k;
         """
@@ -117,8 +118,8 @@ def warm_session() -> Iterator[Any]:
     """Spark, with every plan seen once."""
     log = Path(tempfile.mkdtemp(prefix="ssql-bench-")) / "spark.log"
     spark = session.start("ssql bench", session.settings("local[*]", {}, set(), {}), log)
-    for kind in AGGREGATES:
-        cell = Cell(4, 100, 50, kind, wanted_rows=100_000)
+    for aggregate in AGGREGATES:
+        cell = Cell(4, 100, 50, aggregate, wanted_rows=100_000)
         with rows_of(spark, cell) as path:
             for plan in PLANS:
                 seconds(spark, cell.text(path), plan)

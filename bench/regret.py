@@ -11,6 +11,7 @@ import argparse
 import statistics
 import time
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from cells import PLANS, Cell, rows_of, seconds, warm_session
@@ -22,7 +23,7 @@ from ssql.planner.choose import Choice
 RATIOS = (1, 2, 10, 60, 600)
 GROUPS = (10, 1_000, 100_000)
 ROWS_A_PANE = (1, 20, 500)
-KINDS = ("number", "extreme", "collection")
+AGGREGATES = ("sum", "max", "distinct")
 MEDIAN, WORST = 1.05, 1.3
 NEAR, REPEATS = 1.5, 3
 
@@ -47,10 +48,9 @@ class Result:
 def grid() -> list[Cell]:
     """Aggregates alternate, so that each kind meets every ratio, size and density."""
     cells = []
-    for at, ratio in enumerate(RATIOS):
-        for of, groups in enumerate(GROUPS):
-            for among, rows in enumerate(ROWS_A_PANE):
-                cells.append(Cell(ratio, groups, rows, KINDS[(at + of + among) % len(KINDS)]))
+    for at, (ratio, groups, rows) in enumerate(product(RATIOS, GROUPS, ROWS_A_PANE)):
+        turn = at + at // len(ROWS_A_PANE) + at // len(ROWS_A_PANE) // len(GROUPS)
+        cells.append(Cell(ratio, groups, rows, AGGREGATES[turn % len(AGGREGATES)]))
     return cells
 
 
@@ -86,7 +86,7 @@ def show(result: Result) -> None:
     cell = result.cell
     times = " ".join(f"{t:8.1f}" if t else "       –" for t in result.times.values())
     print(
-        f"{cell.ratio:>11} {cell.groups:>8,} {cell.rows_a_pane:>5} {cell.kind:>10}"
+        f"{cell.ratio:>11} {cell.groups:>8,} {cell.rows_a_pane:>5} {cell.aggregate:>10}"
         f" {cell.rows:>11,} {times}  {result.chosen:>8} {result.best:>8} {result.regret:6.2f}",
         flush=True,
     )

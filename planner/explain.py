@@ -151,7 +151,7 @@ def outline(plan: Plan) -> Outline:
             stream = plan.stream
             details = [f"from {_where(stream.connection)}", _watermark(stream.watermark)]
             if stream.sequence:
-                details.append(f"rows are numbered by {stream.sequence}")
+                details.append(f"rows of one time are in the order of {stream.sequence}")
             return Outline(f"Stream {_aliased(stream.name, plan.alias)}", tuple(details))
         case TableScan():
             where = f"from {_where(plan.table.connection)}"

@@ -163,11 +163,12 @@ def test_no_pyspark_and_no_jvm(good: Path) -> None:
 import sys
 class Refuse:
     def find_spec(self, name, path=None, target=None):
-        assert name.split('.')[0] not in ('pyspark', 'py4j', 'rich', 'pandas', 'numpy'), name
+        assert name.split('.')[0] not in ('pyspark', 'py4j', 'pandas', 'numpy'), name
 sys.meta_path.insert(0, Refuse())
 from ssql.cli import main
-for command in ('check', 'compile', 'explain', 'fmt'):
+for command in ('check', 'compile', 'fmt', 'explain'):
     assert main([command, {str(good)!r}]) == 0
+    assert ('rich' in sys.modules) == (command == 'explain')
 """
     env = {**os.environ, "PYTHONPATH": str(ROOT / ".dev")}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)

@@ -11,9 +11,9 @@ from importlib.resources import files
 
 FILE = "constants.json"
 
-# Kinds of aggregates that cost alike.
-NUMBER, EXTREME, COLLECTION = "number", "extreme", "collection"
-KINDS = (NUMBER, EXTREME, COLLECTION)
+# Kinds of aggregates that cost alike: those of a few numbers, and those that keep all values.
+PLAIN, COLLECTION = "plain", "collection"
+KINDS = (PLAIN, COLLECTION)
 BATCH = "batch"  # what a batch takes, whatever is in it
 
 # Bytes in the state, beside the keys: by the layout of Spark's rows (a header, a window of two

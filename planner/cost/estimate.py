@@ -17,11 +17,10 @@ from ssql.planner.cost.amounts import (
 from ssql.planner.cost.constants import (
     BATCH,
     COLLECTION,
-    EXTREME,
     NATIVE_ENTRY_BYTES,
-    NUMBER,
     OPERATOR_ENTRY_BYTES,
     PART_BYTES,
+    PLAIN,
     Constants,
     constants,
 )
@@ -76,12 +75,13 @@ def batch_seconds(plan: str, kind: str, parts: int, of_batch: Amounts, known: Co
 
 
 def kind_of(node: Aggregate) -> str:
-    """The most costly kind of its calls."""
+    """Of the most costly of its calls. (Whether an aggregate is differential makes no difference
+    here: maxima of blocks of panes are had as fast as differences.)"""
     known = [AGGREGATES.get(c.function) for c in node.calls]
     distinct = any("DISTINCT" in c.scalar.sql.upper() for c in node.calls)
     if distinct or any(a is not None and a.merging is Merging.HOLISTIC for a in known):
         return COLLECTION
-    return NUMBER if all(a is not None and a.differential for a in known) else EXTREME
+    return PLAIN
 
 
 def shape_of(window: TimeWindow, pane_us: int) -> Shape:
