@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cells import BATCHES, PLANS, Cell, rows_of, seconds, warm_session
+from cells import BATCHES, COLLECTS, PLANS, Cell, rows_of, seconds, warm_session
 from scipy.optimize import nnls
 
 from ssql.compiler.pipeline import check
@@ -23,7 +23,7 @@ from ssql.compiler.source import Source
 from ssql.planner.choose import pane_of
 from ssql.planner.cost import constants as constants_module
 from ssql.planner.cost.amounts import OF_VALUES, amounts
-from ssql.planner.cost.constants import BATCH, COLLECTION, KINDS, PLAIN
+from ssql.planner.cost.constants import BATCH
 from ssql.planner.cost.estimate import shape_of
 from ssql.planner.cost.workload import workload_of
 from ssql.planner.logical import Aggregate, walk
@@ -34,10 +34,10 @@ MOST_SECONDS = 15.0
 # RANGE/SLIDE, groups, rows of a group in a pane: corners, and what lies between them.
 POINTS = (
     (1, 30, 300), (1, 5_000, 20), (1, 60_000, 4), (4, 20_000, 1), (4, 3_000, 100), (25, 30, 400),
-    (25, 3_000, 2), (25, 3_000, 40), (25, 40_000, 1), (250, 30, 100), (250, 800, 2),
-    (250, 800, 30), (250, 5_000, 1),
+    (25, 3_000, 2), (250, 30, 100), (10, 20, 20_000), (250, 800, 2), (25, 3_000, 40),
+    (250, 800, 30), (25, 300, 30), (25, 40_000, 1), (250, 5_000, 1),
 )  # fmt: skip
-MEASURED = {PLAIN: "sum", COLLECTION: "distinct"}
+PLAIN = "sum"
 ANOTHER_PART = 0.3
 
 
@@ -51,9 +51,7 @@ def main() -> None:
         times = json.loads(options.kept.read_text())
     else:
         times = measured(options.times)
-    fitted = {
-        kind: fit(kind, [t for t in times if t["aggregate"] == MEASURED[kind]]) for kind in KINDS
-    }
+    fitted = {plan: fit(plan, times) for plan in PLANS}
     found = {
         "how": {
             "command": "python bench/calibrate.py --write",
@@ -75,13 +73,12 @@ def measured(keep: Path | None) -> list[dict[str, Any]]:
     """With `keep`, cells that are in that file already are not measured again."""
     times: list[dict[str, Any]] = json.loads(keep.read_text()) if keep and keep.exists() else []
     known = {(*t["point"], t["aggregate"]) for t in times}
-    cells = [Cell(*point, MEASURED[kind]) for point in POINTS for kind in KINDS]
+    cells = [Cell(*point, aggregate) for point in POINTS for aggregate in (PLAIN, COLLECTS)]
     with warm_session() as spark:
         for cell in cells:
             point = (cell.ratio, cell.groups, cell.rows_a_pane)
-            if (*point, cell.aggregate) in known:
+            if (*point, cell.aggregate) in known or not cell.fits:
                 continue
-            assert cell.fits, cell
             with rows_of(spark, cell) as path:
                 found = {p: seconds(spark, cell.text(path), p, MOST_SECONDS) for p in PLANS}
             shown = ", ".join(f"{p} {t or MOST_SECONDS:.1f}" for p, t in found.items())
@@ -102,29 +99,31 @@ def done(cell: Cell, plan: str) -> dict[str, float]:
     return amounts(plan, workload_of(node, NOTHING_KNOWN), shape)
 
 
-def fit(kind: str, times: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """Relative errors count, so that small cells are as good as large ones."""
-    fitted, aggregate = {}, MEASURED[kind]
-    times = [t for t in times if t["aggregate"] == aggregate]
-    for plan in PLANS:
-        known = [(Cell(*t["point"], aggregate), t["seconds"][plan]) for t in times]
-        known = [(cell, took) for cell, took in known if took is not None]
-        work = [done(cell, plan) for cell, _ in known]
-        names = [n for n in work[0] if kind == COLLECTION or n not in OF_VALUES]
-        matrix = np.array([[BATCHES, *(BATCHES * w[n] for n in names)] for w in work])
+def fit(plan: str, times: list[dict[str, Any]]) -> dict[str, float]:
+    """First what every aggregate pays; then, from what is left of the time, what values cost."""
+    takes: dict[str, float] = {}
+    for aggregate in (PLAIN, COLLECTS):
+        known = [
+            (Cell(*t["point"], aggregate), t["seconds"][plan])
+            for t in times
+            if t["aggregate"] == aggregate and t["seconds"][plan] is not None
+        ]
+        work = [{BATCH: 1.0, **done(cell, plan)} for cell, _ in known]
+        names = [n for n in work[0] if (n in OF_VALUES) == (aggregate == COLLECTS)]
         took = np.array([took for _, took in known])
+        before = np.array([BATCHES * sum(takes.get(n, 0) * w[n] for n in w) for w in work])
+        matrix = np.array([[BATCHES * w[n] for n in names] for w in work])
+        # Relative errors count, so that small cells are as good as large ones.
         scale = matrix.max(axis=0)
-        solution, _ = nnls(matrix / took[:, None] / scale, np.ones(len(took)))
-        takes = solution / scale
-        predicted = matrix @ takes
-        off = np.abs(np.log(predicted / took))
+        solution, _ = nnls(matrix / took[:, None] / scale, np.maximum(1 - before / took, 0))
+        found = solution / scale
+        off = np.abs(np.log((before + matrix @ found) / took))
         print(
-            f"{kind:>10} {plan:>8}: off by {np.exp(np.median(off)):.2f} in the middle,"
+            f"{plan:>8} {aggregate:>8}: off by {np.exp(np.median(off)):.2f} in the middle,"
             f" {np.exp(off.max()):.2f} at most ({known[int(off.argmax())][0].name()})"
         )
-        rounded = {n: float(f"{v:.3g}") for n, v in zip([BATCH, *names], takes, strict=True)}
-        fitted[plan] = rounded
-    return fitted
+        takes |= {n: float(f"{v:.3g}") for n, v in zip(names, found, strict=True)}
+    return takes
 
 
 def spark_version() -> str:

@@ -23,7 +23,7 @@ BATCHES = FILES // FILES_A_BATCH
 VALUES = 1_500
 AGGREGATES = {"sum": "sum(v)", "max": "max(v)", "distinct": "count(DISTINCT v)"}
 COLLECTS = "distinct"
-MOST_ROWS, MOST_RESULTS, MOST_VALUES = 25_000_000, 15_000_000, 150_000_000
+MOST_ROWS, MOST_RESULTS, MOST_VALUES = 25_000_000, 15_000_000, 200_000_000
 PLANS = ("wid", "paned", "rolling", "adaptwid")
 
 

@@ -30,6 +30,7 @@ MOST_WINDOWS_PER_ROW = 4_000
 # The plans of windows in time, which a query may ask for, in the order of preference where costs
 # are alike: Spark's own first. Other windows have one plan each.
 TIME_PLANS = ("wid", "paned", "rolling", "adaptwid")
+OF_PANES = frozenset({"paned", "rolling"})
 # Those in which an operator of ours takes part, not Spark alone.
 OPERATORS = frozenset({"rolling", "adaptwid", "landmark", "rows", "partitioned", "slide-by-tuple"})
 

@@ -36,6 +36,8 @@ DEFAULTS: Mapping[str, str] = {
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.multipleWatermarkPolicy": "min",
+    # Of two equal aggregates in a query, one would lose its watermark and close no windows.
+    "spark.sql.exchange.reuse": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

@@ -14,7 +14,7 @@ from ssql.compiler.source import Source
 from ssql.planner.choose import UNKNOWN, AggregatePlan, Choice, Circumstances, bytes_of
 from ssql.planner.cost.amounts import Shape, amounts, state_entries
 from ssql.planner.cost.candidates import Candidate, cheapest, in_bytes
-from ssql.planner.cost.constants import KINDS, constants
+from ssql.planner.cost.constants import constants
 from ssql.planner.cost.estimate import Estimate
 from ssql.planner.cost.workload import Workload
 from ssql.planner.legality import TIME_PLANS
@@ -194,12 +194,10 @@ def test_an_operator_has_to_be_worth_it() -> None:
 def test_constants_are_there_for_every_amount() -> None:
     known, shape = constants(), Shape(range=600.0, slide=60.0, pane=60.0)
     assert known.how["command"] and known.how["spark"]
-    for kind in KINDS:
-        for plan in TIME_PLANS:
-            takes = known.of(kind, plan)
-            assert min(takes.values()) >= 0 and takes["batch"] > 0
-            missing = set(amounts(plan, load(), shape)) - set(takes)
-            assert not missing or kind != "collection"
+    for plan in TIME_PLANS:
+        takes = known.seconds[plan]
+        assert set(takes) == {"batch", *amounts(plan, load(), shape)}
+        assert min(takes.values()) >= 0 and takes["batch"] > 0
 
 
 # ------------------------------------------------------------------ EXPLAIN

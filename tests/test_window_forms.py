@@ -88,6 +88,16 @@ def test_a_stream_united_with_itself(spark: Any, ddl: str, plan: str) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("plan", ["wid", "rolling"])
+def test_a_windowed_view_that_is_used_twice(spark: Any, ddl: str, plan: str) -> None:
+    """Spark would take both for one, and one of them would then never close its last windows."""
+    half = "SELECT window_start, window_end, srcIP, n FROM per_half"
+    text = f"SELECT * FROM ({half} UNION ALL {half}) AS twice"
+    expected = evaluate(PER_HALF, ROWS["a"], PACKET_COLUMNS)
+    check(ddl, text, plan, [*expected, *expected])
+
+
+@pytest.mark.spark
 @PLANS
 @pytest.mark.parametrize("attribute", ["window_start", "window_end"])
 def test_windows_over_windows(spark: Any, ddl: str, plan: str, attribute: str) -> None:

@@ -31,6 +31,7 @@ from ssql.planner.logical import (
     Alias,
     Filter,
     OneRow,
+    Plan,
     Program,
     StreamScan,
     TableScan,
@@ -89,7 +90,7 @@ def _emit(
     blocks = [
         *(block for r in readings for block in _reading(r)),
         *(block for q in queries for block in _query_functions(q)),
-        _main(source, program, readings, queries, udfs, STATE_STORE if operators else {}),
+        _main(source, program, readings, queries, udfs, _needed(choices, operators)),
     ]
     text = "\n\n\n".join("\n".join(b) for b in blocks)
     imports = [*_imports(text, udfs)]
@@ -144,6 +145,22 @@ def _operator_imports(choices: tuple[Choice, ...]) -> list[str]:
     plans = {a.plan for c in choices for a in c.aggregates}
     operators = {OPERATORS[p].import_line for p in plans if p in OPERATORS}
     return sorted(operators | ({PART_IMPORT} if operators else set()))
+
+
+# Spark takes equal parts of a plan for one, and an aggregate that has lost its watermark that way
+# never closes its windows.
+_NO_REUSE = {"spark.sql.exchange.reuse": "false"}
+
+
+def _needed(choices: tuple[Choice, ...], operators: list[str]) -> dict[str, str]:
+    """The settings that the queries depend on."""
+    twice = any(_reads_twice(c.query.plan) for c in choices if c.query.plan.is_streaming)
+    return (STATE_STORE if operators else {}) | (_NO_REUSE if twice else {})
+
+
+def _reads_twice(plan: Plan) -> bool:
+    streams = [n.stream for n in walk(plan) if isinstance(n, StreamScan)]
+    return len(streams) > len(set(streams)) and any(isinstance(n, Aggregate) for n in walk(plan))
 
 
 def _inlined_text(inlined: Inlined) -> str:

@@ -85,7 +85,9 @@ class _Flow:
 def _wid(flow: _Flow) -> Amounts:
     shape = flow.shape
     return {
+        "projections": shape.copies,  # Spark plans each copy of a row anew, batch by batch
         "copies": flow.rows * shape.copies,  # a'·T a window (Eq. 6.3)
+        "copied values": flow.rows * shape.copies,
         "window accesses": flow.accessed(shape.range, shape.slide),
         "results": flow.results,
         "result values": flow.results * flow.values(shape.range),
@@ -96,6 +98,7 @@ def _of_panes(flow: _Flow) -> Amounts:
     shape = flow.shape
     return {
         "rows": flow.rows,  # a·T/P a window, and
+        "values": flow.rows,
         "pane accesses": flow.accessed(shape.pane, shape.pane),
         "panes": flow.panes,  # b·G (Eq. 6.1)
         "pane values": flow.panes * flow.values(shape.pane),
@@ -106,8 +109,9 @@ def _paned(flow: _Flow) -> Amounts:
     shape = flow.shape
     copies = flow.panes * shape.copies
     return _of_panes(flow) | {
+        "projections": shape.copies,
         "pane copies": copies,  # c·P·G (Eq. 6.1)
-        "pane copy values": copies * flow.values(shape.pane),
+        "copied values": copies * flow.values(shape.pane),
         "window accesses": flow.accessed(shape.range, shape.slide),
         "results": flow.results,
         "result values": flow.results * flow.values(shape.range),
@@ -130,6 +134,7 @@ def _adaptwid(flow: _Flow) -> Amounts:
     rows_of_group = in_window / max(flow.groups_of(shape.range), 1e-9)
     return {
         "rows": flow.rows,
+        "values": flow.rows,
         "held": min(flow.held, in_window + flow.rows),  # rows or aggregates (Cond. 6.9)
         "results": flow.results,
         "gathered values": flow.results * rows_of_group,  # lists stay rows
@@ -143,7 +148,9 @@ _PLANS: dict[str, Callable[[_Flow], Amounts]] = {
     "adaptwid": _adaptwid,
 }
 # Those that only count where values are collected.
-OF_VALUES = frozenset({"result values", "pane values", "pane copy values", "gathered values"})
+OF_VALUES = frozenset(
+    {"values", "copied values", "result values", "pane values", "gathered values"}
+)
 
 
 def amounts(plan: str, load: Workload, shape: Shape) -> Amounts:

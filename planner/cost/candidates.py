@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ssql.planner.cost.amounts import Shape
 from ssql.planner.cost.estimate import Estimate, estimate
 from ssql.planner.cost.workload import Workload
-from ssql.planner.legality import OPERATORS, TIME_PLANS, obstacle, recipe
+from ssql.planner.legality import OF_PANES, OPERATORS, TIME_PLANS, obstacle, recipe
 from ssql.planner.logical import Aggregate
 from ssql.planner.windows import TimeWindow
 
@@ -42,6 +42,8 @@ def candidates(
             takes, most = in_bytes(cost.state_bytes), in_bytes(limit_bytes)
             why = f"its state would take {takes}, and {most} may be"
             found.append(Candidate(plan, cost, why, over_limit=True))
+        elif plan in OF_PANES and window.range_us <= window.slide_us:
+            found.append(Candidate(plan, cost, "a pane would be a window: wid, twice"))
         else:
             found.append(Candidate(plan, cost))
     return tuple(found)

@@ -11,9 +11,6 @@ from importlib.resources import files
 
 FILE = "constants.json"
 
-# Kinds of aggregates that cost alike: those of a few numbers, and those that keep all values.
-PLAIN, COLLECTION = "plain", "collection"
-KINDS = (PLAIN, COLLECTION)
 BATCH = "batch"  # what a batch takes, whatever is in it
 
 # Bytes in the state, beside the keys: by the layout of Spark's rows (a header, a window of two
@@ -24,12 +21,9 @@ PART_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    seconds: Mapping[str, Mapping[str, Mapping[str, float]]]  # by kind, plan and amount
+    seconds: Mapping[str, Mapping[str, float]]  # by plan and amount
     another_part: float  # a second column of an aggregate, beside the first one
     how: Mapping[str, str]
-
-    def of(self, kind: str, plan: str) -> Mapping[str, float]:
-        return self.seconds[kind][plan]
 
 
 @cache

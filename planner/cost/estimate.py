@@ -16,11 +16,9 @@ from ssql.planner.cost.amounts import (
 )
 from ssql.planner.cost.constants import (
     BATCH,
-    COLLECTION,
     NATIVE_ENTRY_BYTES,
     OPERATOR_ENTRY_BYTES,
     PART_BYTES,
-    PLAIN,
     Constants,
     constants,
 )
@@ -45,12 +43,13 @@ class Estimate:
 def estimate(
     plan: str, node: Aggregate, recipes: list[Recipe], load: Workload, shape: Shape
 ) -> Estimate:
-    kind, parts = kind_of(node), sum(len(r.parts) for r in recipes)
-    batch = batch_seconds(plan, kind, parts, amounts(plan, load, shape), constants())
+    parts, keeps_values = sum(len(r.parts) for r in recipes), collects(node)
+    done = amounts(plan, load, shape)
+    batch = batch_seconds(plan, parts, done, constants(), keeps_values=keeps_values)
     rows = load.rate.value * load.batch_seconds.value
     native, operator = state_entries(plan, load, shape)
     content = float(PART_BYTES * parts)
-    if kind == COLLECTION:
+    if keeps_values:
         content *= values_kept(plan, load, shape)
     keys = load.key_bytes + content
     return Estimate(
@@ -61,27 +60,28 @@ def estimate(
     )
 
 
-def batch_seconds(plan: str, kind: str, parts: int, of_batch: Amounts, known: Constants) -> float:
-    """How long a batch takes."""
-    takes = known.of(kind, plan)
+def batch_seconds(
+    plan: str, parts: int, of_batch: Amounts, known: Constants, *, keeps_values: bool
+) -> float:
+    """How long a batch takes. Further columns of an aggregate make everything dearer, but for what
+    is paid by the batch."""
+    takes = known.seconds[plan]
     several = 1 + known.another_part * (max(parts, 1) - 1)
     seconds = takes[BATCH]
     for name, amount in of_batch.items():
-        if name not in OF_VALUES:
-            seconds += takes.get(name, 0.0) * amount * several
-        elif kind == COLLECTION:
-            seconds += takes.get(name, 0.0) * amount
+        if name in OF_VALUES:
+            seconds += takes[name] * amount if keeps_values else 0.0
+        else:
+            seconds += takes[name] * amount * several
     return seconds
 
 
-def kind_of(node: Aggregate) -> str:
-    """Of the most costly of its calls. (Whether an aggregate is differential makes no difference
-    here: maxima of blocks of panes are had as fast as differences.)"""
+def collects(node: Aggregate) -> bool:
+    """Does one of its calls keep all values of a group? (Whether an aggregate is differential makes
+    no difference: maxima of blocks of panes are had as fast as differences.)"""
     known = [AGGREGATES.get(c.function) for c in node.calls]
     distinct = any("DISTINCT" in c.scalar.sql.upper() for c in node.calls)
-    if distinct or any(a is not None and a.merging is Merging.HOLISTIC for a in known):
-        return COLLECTION
-    return PLAIN
+    return distinct or any(a is not None and a.merging is Merging.HOLISTIC for a in known)
 
 
 def shape_of(window: TimeWindow, pane_us: int) -> Shape:

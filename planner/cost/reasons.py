@@ -63,8 +63,13 @@ def reason_for(
                 f"a row is in up to {copies} windows: it is aggregated once, in a pane of"
                 f" {spell(pane_us)}, and each pane is merged once, however many windows it is in"
             )
-        case _:
+        case _ if a_group < 2:
             return (
                 f"a group has about {a_group:.1f} rows in a pane of {spell(pane_us)}: rows are kept"
                 " where they are fewer than aggregates"
+            )
+        case _:
+            return (
+                f"one operator makes {copies} windows a row of its panes: an aggregate in Spark's"
+                " state would cost more for each of them"
             )

@@ -2,10 +2,10 @@
 #
 # query_1: plan wid, because RANGE = SLIDE, so each row is in one window and panes save
 #   nothing.
-# query_2: plan paned, because a row is in up to 4 windows: it is aggregated once, in
-#   one of 4 panes of 1600 milliseconds a window, and windows are made of panes.
-# query_3: plan paned, because a row is in up to 2 windows: it is aggregated once, in
-#   one of 3 panes of 30 seconds a window, and windows are made of panes.
+# query_2: plan wid, because a row is in 4 windows only, and panes would take a second
+#   aggregate.
+# query_3: plan wid, because a row is in 2 windows only, and panes would take a second
+#   aggregate.
 # query_4: plan wid, because RANGE < SLIDE, so each row is in one window and panes save
 #   nothing.
 # query_5: plan paned, because a row is in up to 24 windows: it is aggregated once, in
@@ -20,8 +20,8 @@
 #   panes so far.
 # query_10: plan slide-by-tuple, because windows end with rows: each time is aggregated
 #   once.
-# query_11: plan paned, because a row is in up to 60 windows: it is aggregated once, in
-#   one of 60 panes of 1 minute a window, and windows are made of panes.
+# query_11: plan rolling, because a row is in up to 60 windows: it is aggregated once,
+#   in a pane of 1 minute, and each pane is merged once, however many windows it is in.
 # query_12: plan wid, because RANGE = SLIDE, so each row is in one window and panes save
 #   nothing.
 # query_13: plan wid, because RANGE = SLIDE, so each row is in one window and panes save
@@ -31,6 +31,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from ssql.runtime.operators.landmark import landmark
 from ssql.runtime.operators.road import Part
+from ssql.runtime.operators.rolling import rolling
 from ssql.runtime.operators.rows import row_windows
 from ssql.runtime.operators.tuples import tuple_windows
 
@@ -93,18 +94,12 @@ def query_1(s: DataFrame) -> DataFrame:
 
 
 def query_2(s: DataFrame) -> DataFrame:
-    # panes of 1600 milliseconds
-    by_pane = s.groupBy(F.window("ts", "1600 milliseconds").alias("pane"))
-    # count(*)
-    panes = by_pane.agg(F.expr("count(*) AS `count(*)`"))
     # [SLIDE 1.6 sec RANGE 6.4 sec]
-    by_window = panes.groupBy(
-        F.window("pane", "6400 milliseconds", "1600 milliseconds"),
-    )
-    # windows from panes
-    windows = by_window.agg(F.expr("sum(`count(*)`) AS `count(*)`"))
+    grouped = s.groupBy(F.window("ts", "6400 milliseconds", "1600 milliseconds"))
+    # count(*)
+    aggregated = grouped.agg(F.expr("count(*) AS `count(*)`"))
     # SELECT count(*) [SLIDE 1.6 sec RANGE 6.4 sec]
-    return windows.selectExpr(
+    return aggregated.selectExpr(
         "window.start AS window_start",
         "window.end AS window_end",
         "`count(*)`",
@@ -112,18 +107,14 @@ def query_2(s: DataFrame) -> DataFrame:
 
 
 def query_3(s: DataFrame) -> DataFrame:
-    # panes of 30 seconds
-    by_pane = s.groupBy(F.window("ts", "30 seconds").alias("pane"))
-    # count(*)
-    panes = by_pane.agg(F.expr("count(*) AS `count(*)`"))
     # [RANGE 90 seconds, SLIDE 60 seconds]
-    by_window = panes.groupBy(
-        F.window("pane", "90 seconds", "1 minute", startTime="30 seconds"),
+    grouped = s.groupBy(
+        F.window("ts", "90 seconds", "1 minute", startTime="30 seconds"),
     )
-    # windows from panes
-    windows = by_window.agg(F.expr("sum(`count(*)`) AS `count(*)`"))
+    # count(*)
+    aggregated = grouped.agg(F.expr("count(*) AS `count(*)`"))
     # SELECT count(*) [RANGE 90 seconds, SLIDE 60 seconds]
-    return windows.selectExpr(
+    return aggregated.selectExpr(
         "window.start AS window_start",
         "window.end AS window_end",
         "`count(*)`",
@@ -268,22 +259,28 @@ def query_11(s: DataFrame) -> DataFrame:
     # sum(v), count(*)
     panes = by_pane.agg(F.expr("sum(v) AS short_sum"), F.expr("count(*) AS n_count"))
     # [RANGE 1 hour, SLIDE 1 minute]
-    windowed = panes.select("*", F.window("pane", "1 hour", "1 minute").alias("window"))
-    # the panes of each window
-    by_window = windowed.groupBy("window", "k")
-    # windows from panes
-    windows = by_window.agg(
-        F.expr(
-            "sum(short_sum) FILTER (WHERE pane.start >= window.end - INTERVAL 1 minute) AS short"
-        ),
-        F.expr("sum(short_sum) AS long"),
-        F.expr(
-            "coalesce(sum(n_count) FILTER (WHERE pane.start >= window.end - INTERVAL 1 minute), 0) AS n"
-        ),
+    windows = rolling(
+        panes,
+        pane="pane",
+        range="1 hour",
+        slide="1 minute",
+        keys=["k"],
+        parts=[
+            Part("sum", "short_sum", "short_sum", "1 minute"),
+            Part("sum", "short_sum", "short_sum_"),
+            Part("sum", "n_count", "n_count", "1 minute"),
+        ],
+    )
+    # what is shown: short, long, n
+    finished = windows.selectExpr(
+        "*",
+        "short_sum AS short",
+        "short_sum_ AS long",
+        "coalesce(n_count, 0) AS n",
     )
     # SELECT k, sum(v) AS short [RANGE 1 minute, SLIDE 1 minute], sum(v) AS long [RANGE
     #   1 hour, SLIDE 1 minute], count(*) AS n
-    return windows.selectExpr(
+    return finished.selectExpr(
         "window.start AS window_start",
         "window.end AS window_end",
         "k",

@@ -1,8 +1,7 @@
 # Compiled by ssql 0.1.0 from nested.ssql.
 #
-# query_1: plan paned over wid, because a row is in up to 3 windows: it is aggregated
-#   once, in one of 3 panes of 20 minutes a window, and windows are made of panes; RANGE
-#   = SLIDE, so each row is in one window and panes save nothing.
+# query_1: plan wid, because a row is in 3 windows only, and panes would take a second
+#   aggregate; RANGE = SLIDE, so each row is in one window and panes save nothing.
 # query_2: plan wid, because RANGE = SLIDE, so each row is in one window and panes save
 #   nothing.
 # query_3: plan native over wid, because GROUP BY on the stream's time: each instant
@@ -48,22 +47,16 @@ def query_1(packets: DataFrame) -> DataFrame:
         "n",
         "window_time(window) AS event_time",
     )
-    # panes of 20 minutes
-    by_pane = per_minute.groupBy(
-        F.window("event_time", "20 minutes", startTime="1199999999 microseconds").alias(
-            "pane"
+    # [RANGE 1 hour, SLIDE 20 minutes, WA window_end]
+    grouped_2 = per_minute.groupBy(
+        F.window(
+            "event_time", "1 hour", "20 minutes", startTime="1199999999 microseconds"
         ),
     )
     # max(n)
-    panes = by_pane.agg(F.expr("max(n) AS `max(n)`"))
-    # [RANGE 1 hour, SLIDE 20 minutes, WA window_end]
-    by_window = panes.groupBy(
-        F.window("pane", "1 hour", "20 minutes", startTime="1199999999 microseconds"),
-    )
-    # windows from panes
-    windows = by_window.agg(F.expr("max(`max(n)`) AS `max(n)`"))
+    aggregated_2 = grouped_2.agg(F.expr("max(n) AS `max(n)`"))
     # SELECT max(n) [RANGE 1 hour, SLIDE 20 minutes, WA window_end]
-    return windows.selectExpr(
+    return aggregated_2.selectExpr(
         "(window.start + INTERVAL '1' MICROSECOND) AS window_start",
         "(window.end + INTERVAL '1' MICROSECOND) AS window_end",
         "`max(n)`",

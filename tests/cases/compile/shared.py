@@ -87,6 +87,7 @@ def main() -> None:
     spark = (
         SparkSession.builder.appName("shared")
         .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.exchange.reuse", "false")
         .getOrCreate()
     )
     packets = accept_packets(read_packets(spark))

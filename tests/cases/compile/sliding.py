@@ -5,14 +5,16 @@
 # query_2: plan wid, because it was asked for.
 # query_3: plan paned, because a row is in up to 2 windows: it is aggregated once, in
 #   one of 3 panes of 30 seconds a window, and windows are made of panes.
-# query_4: plan paned, because a row is in up to 60 windows: it is aggregated once, in
-#   one of 60 panes of 1 minute a window, and windows are made of panes.
+# query_4: plan rolling, because a row is in up to 60 windows: it is aggregated once, in
+#   a pane of 1 minute, and each pane is merged once, however many windows it is in.
 # query_5: plan wid, because RANGE < SLIDE, so each row is in one window and panes save
 #   nothing.
 # query_6: plan paned, because it was asked for.
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from ssql.runtime.operators.road import Part
+from ssql.runtime.operators.rolling import rolling
 
 
 def read_packets(spark: SparkSession) -> DataFrame:
@@ -127,19 +129,22 @@ def query_4(packets: DataFrame) -> DataFrame:
     # sum(len)
     panes = by_pane.agg(F.expr("sum(len) AS minute_sum"))
     # [RANGE 1 hour, SLIDE 1 minute]
-    windowed = panes.select("*", F.window("pane", "1 hour", "1 minute").alias("window"))
-    # the panes of each window
-    by_window = windowed.groupBy("window", "srcIP")
-    # windows from panes
-    windows = by_window.agg(
-        F.expr(
-            "sum(minute_sum) FILTER (WHERE pane.start >= window.end - INTERVAL 1 minute) AS minute"
-        ),
-        F.expr("sum(minute_sum) AS hour"),
+    windows = rolling(
+        panes,
+        pane="pane",
+        range="1 hour",
+        slide="1 minute",
+        keys=["srcIP"],
+        parts=[
+            Part("sum", "minute_sum", "minute_sum", "1 minute"),
+            Part("sum", "minute_sum", "minute_sum_"),
+        ],
     )
+    # what is shown: minute, hour
+    finished = windows.selectExpr("*", "minute_sum AS minute", "minute_sum_ AS hour")
     # SELECT srcIP, sum(len) AS minute [RANGE 1 minute, SLIDE 1 minute], sum(len) AS
     #   hour [RANGE 1 hour, SLIDE 1 minute]
-    return windows.selectExpr(
+    return finished.selectExpr(
         "window.start AS window_start",
         "window.end AS window_end",
         "srcIP",
@@ -194,6 +199,10 @@ def main() -> None:
     spark = (
         SparkSession.builder.appName("sliding")
         .config("spark.sql.session.timeZone", "UTC")
+        .config(
+            "spark.sql.streaming.stateStore.providerClass",
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+        )
         .getOrCreate()
     )
     packets = accept_packets(read_packets(spark))

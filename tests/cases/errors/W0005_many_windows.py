@@ -1,10 +1,12 @@
 # Compiled by ssql 0.1.0 from W0005_many_windows.ssql.
 #
-# query_1: plan paned, because a row is in up to 3600 windows: it is aggregated once, in
-#   one of 3600 panes of 1 second a window, and windows are made of panes.
+# query_1: plan rolling, because a row is in up to 3600 windows: it is aggregated once,
+#   in a pane of 1 second, and each pane is merged once, however many windows it is in.
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from ssql.runtime.operators.road import Part
+from ssql.runtime.operators.rolling import rolling
 
 
 def read_packets(spark: SparkSession) -> DataFrame:
@@ -31,9 +33,14 @@ def query_1(packets: DataFrame) -> DataFrame:
     # count(*)
     panes = by_pane.agg(F.expr("count(*) AS `count(*)`"))
     # [RANGE 1 hour, SLIDE 1 second]
-    by_window = panes.groupBy(F.window("pane", "1 hour", "1 second"))
-    # windows from panes
-    windows = by_window.agg(F.expr("sum(`count(*)`) AS `count(*)`"))
+    windows = rolling(
+        panes,
+        pane="pane",
+        range="1 hour",
+        slide="1 second",
+        keys=[],
+        parts=[Part("sum", "`count(*)`", "count(*)")],
+    )
     # SELECT count(*) [RANGE 1 hour, SLIDE 1 second]
     return windows.selectExpr(
         "window.start AS window_start",
@@ -46,6 +53,10 @@ def main() -> None:
     spark = (
         SparkSession.builder.appName("W0005_many_windows")
         .config("spark.sql.session.timeZone", "UTC")
+        .config(
+            "spark.sql.streaming.stateStore.providerClass",
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+        )
         .getOrCreate()
     )
     packets = accept_packets(read_packets(spark))

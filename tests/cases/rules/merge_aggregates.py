@@ -32,9 +32,8 @@
 #   nothing.
 # query_16: plan wid, because RANGE = SLIDE, so each row is in one window and panes save
 #   nothing.
-# query_17: plan wid over paned, because RANGE = SLIDE, so each row is in one window and
-#   panes save nothing; a row is in up to 2 windows: it is aggregated once, in one of 2
-#   panes of 1 minute a window, and windows are made of panes.
+# query_17: plan wid, because RANGE = SLIDE, so each row is in one window and panes save
+#   nothing; a row is in 2 windows only, and panes would take a second aggregate.
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -468,28 +467,24 @@ def query_16(packets: DataFrame) -> DataFrame:
 
 
 def query_17(packets: DataFrame) -> DataFrame:
-    # panes of 1 minute
-    by_pane = packets.groupBy(F.window("ts", "1 minute").alias("pane"))
-    # count(*)
-    panes = by_pane.agg(F.expr("count(*) AS n"))
     # [RANGE 2 minutes, SLIDE 1 minute]
-    by_window = panes.groupBy(F.window("pane", "2 minutes", "1 minute"))
-    # windows from panes
-    windows = by_window.agg(F.expr("sum(n) AS n"))
+    grouped = packets.groupBy(F.window("ts", "2 minutes", "1 minute"))
+    # count(*)
+    aggregated = grouped.agg(F.expr("count(*) AS n"))
     # SELECT count(*) AS n [RANGE 2 minutes, SLIDE 1 minute]
-    s = windows.selectExpr(
+    s = aggregated.selectExpr(
         "window.start AS window_start",
         "n",
         "window_time(window) AS event_time",
     )
     # [RANGE 1 hour, WA window_start]
-    grouped = s.groupBy(
+    grouped_2 = s.groupBy(
         F.window("event_time", "1 hour", startTime="119999999 microseconds"),
     )
     # sum(n)
-    aggregated = grouped.agg(F.expr("sum(n) AS n"))
+    aggregated_2 = grouped_2.agg(F.expr("sum(n) AS n"))
     # SELECT sum(n) AS n [RANGE 1 hour, WA window_start]
-    return aggregated.selectExpr(
+    return aggregated_2.selectExpr(
         "(window.start - INTERVAL '119999999' MICROSECONDS) AS window_start",
         "(window.end - INTERVAL '119999999' MICROSECONDS) AS window_end",
         "n",

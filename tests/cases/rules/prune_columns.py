@@ -3,9 +3,8 @@
 # query_1: plan wid, because RANGE = SLIDE, so each row is in one window and panes save
 #   nothing.
 # query_2: plan stateless, because it keeps no state: every row is handled on its own.
-# query_3: plan wid over paned, because RANGE = SLIDE, so each row is in one window and
-#   panes save nothing; a row is in up to 5 windows: it is aggregated once, in one of 5
-#   panes of 1 minute a window, and windows are made of panes.
+# query_3: plan wid, because RANGE = SLIDE, so each row is in one window and panes save
+#   nothing; a row is in 5 windows only, and panes would take a second aggregate.
 # query_4: plan stateless, because it keeps no state: every row is handled on its own.
 # query_5: plan stateless, because it keeps no state: every row is handled on its own.
 # query_6: plan batch, because it reads stored tables only, so it runs once.
@@ -76,28 +75,24 @@ def query_2(packets: DataFrame) -> DataFrame:
 
 
 def query_3(packets: DataFrame) -> DataFrame:
-    # panes of 1 minute GROUP BY srcIP
-    by_pane = packets.groupBy(F.window("ts", "1 minute").alias("pane"), "srcIP")
+    # [RANGE 5 minutes, SLIDE 1 minute] GROUP BY srcIP
+    grouped = packets.groupBy(F.window("ts", "5 minutes", "1 minute"), "srcIP")
     # count(*)
-    panes = by_pane.agg(F.expr("count(*) AS n"))
-    # [RANGE 5 minutes, SLIDE 1 minute]
-    by_window = panes.groupBy(F.window("pane", "5 minutes", "1 minute"), "srcIP")
-    # windows from panes
-    windows = by_window.agg(F.expr("sum(n) AS n"))
+    aggregated = grouped.agg(F.expr("count(*) AS n"))
     # SELECT count(*) AS n
-    per_minute = windows.selectExpr(
+    per_minute = aggregated.selectExpr(
         "window.end AS window_end",
         "n",
         "window_time(window) AS event_time",
     )
     # [RANGE 1 hour, WA window_end]
-    grouped = per_minute.groupBy(
+    grouped_2 = per_minute.groupBy(
         F.window("event_time", "1 hour", startTime="3599999999 microseconds"),
     )
     # max(n)
-    aggregated = grouped.agg(F.expr("max(n) AS top"))
+    aggregated_2 = grouped_2.agg(F.expr("max(n) AS top"))
     # SELECT max(n) AS top [RANGE 1 hour, WA window_end]
-    return aggregated.selectExpr(
+    return aggregated_2.selectExpr(
         "(window.start + INTERVAL '1' MICROSECOND) AS window_start",
         "(window.end + INTERVAL '1' MICROSECOND) AS window_end",
         "top",
