@@ -85,3 +85,14 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_examples(example: Path) -> None:
     assert main(["check", str(example)]) == 0
     assert main(["fmt", "--check", str(example)]) == 0
+
+
+def test_explain_in_the_docs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The outline that docs/optimizer.md shows is that of the query above it."""
+    page = (ROOT / "docs" / "optimizer.md").read_text(encoding="utf-8")
+    found = re.search(r"```sql\n(.*?)```\n\n```\n(Query 1 .*?)```", page, re.DOTALL)
+    assert found is not None
+    file = tmp_path / "query.ssql"
+    file.write_text(found[1])
+    assert main(["explain", str(file)]) == 0
+    assert capsys.readouterr().out.rstrip() == found[2].rstrip()
