@@ -237,7 +237,8 @@ def _analyze(options: argparse.Namespace) -> int:
     code = report_problems([(source, d) for d in diagnostics], "text")
     if job is None or code != FINE:
         return code or WRONG_INPUT
-    status, memory = Status(), _remembered(options.file)
+    status = Status()
+    memory = before = _remembered(options.file)
     status.say("starting Spark")
     try:
         for stream, seen in analyze(job, _run_options(options), options.rows):
@@ -247,7 +248,9 @@ def _analyze(options: argparse.Namespace) -> int:
     except RunFailure as failure:
         status.clear()
         return report_failure(failure, source, new_log())
-    if options.file != STDIN and _keep(memory, options.file):
+    if memory == before:
+        say("there are no rows of streams to look at")
+    elif options.file != STDIN and _keep(memory, options.file):
         say(kept_in(options.file))
     return FINE
 

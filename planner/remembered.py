@@ -1,4 +1,7 @@
-"""What is known of the streams of `traffic.ssql`, kept beside it: `traffic.stats.json`."""
+"""What is known of the streams of `traffic.ssql`, kept beside it: `.traffic.stats.json`.
+
+The dot is for Spark: should a stream read that very directory, it passes such files over.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from ssql.planner.statistics import NOTHING_KNOWN, Memory, memory_of
 
 
 def path_beside(file: str) -> Path:
-    return Path(file).with_suffix(".stats.json")
+    path = Path(file)
+    return path.with_name(f".{path.stem}.stats.json")
 
 
 def load(file: str) -> Memory:
@@ -23,7 +27,7 @@ def load(file: str) -> Memory:
 def save(file: str, memory: Memory) -> Path:
     """All of it or nothing: another run may be reading it."""
     target = path_beside(file)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
         partial.write_text(memory.text(), encoding="utf-8")
         partial.replace(target)

@@ -58,7 +58,7 @@ def test_a_run_informs_the_next_choice(file: Path, capsys: pytest.CaptureFixture
 def test_a_sample(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["analyze", str(file), "--rows", "8000"]) == 0
     out, err = capsys.readouterr()
-    assert "8,000" in out and "job.stats.json" in err
+    assert "8,000" in out and ".job.stats.json" in err
     seen = remembered.load(str(file)).sampled["m"]
     assert seen.rows == 8_000
     assert math.isclose(seen.distinct["k"], KEYS, rel_tol=0.1)
@@ -99,7 +99,7 @@ def test_explain_analyze(file: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_a_damaged_memory_is_passed_over(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     remembered.path_beside(str(file)).write_text("{")
     assert main(["explain", str(file)]) == 0
-    assert "job.stats.json is passed over" in capsys.readouterr().err
+    assert ".job.stats.json is passed over" in capsys.readouterr().err
 
 
 def test_a_checkpoint_goes_on_with_its_plan(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

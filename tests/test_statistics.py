@@ -86,9 +86,9 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
     memory = Memory(sampled={"m": LOOKED_AT}, learned={"m": SEEN}, runs={"query_1": run})
     file = str(tmp_path / "traffic.ssql")
     assert remembered.load(file) == NOTHING_KNOWN
-    assert remembered.save(file, memory) == tmp_path / "traffic.stats.json"
+    assert remembered.save(file, memory) == tmp_path / ".traffic.stats.json"
     assert remembered.load(file) == memory
-    assert [p.name for p in tmp_path.iterdir()] == ["traffic.stats.json"]
+    assert [p.name for p in tmp_path.iterdir()] == [".traffic.stats.json"]
 
 
 @pytest.mark.parametrize(
