@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 FILE = "constants.json"
 
@@ -28,5 +28,5 @@ class Constants:
 
 @cache
 def constants() -> Constants:
-    fields = json.loads(files(__package__).joinpath(FILE).read_text(encoding="utf-8"))
+    fields = json.loads(Path(__file__).with_name(FILE).read_text(encoding="utf-8"))
     return Constants(fields["seconds"], fields["another part"], fields["how"])
