@@ -52,7 +52,7 @@ def _report(found: Report, *, verbose: bool) -> list[RenderableType]:
         for change in found.rewritings:
             parts.append(Padding(Text(f"{change.rule}: {change.what}"), _INDENT))
             if verbose:
-                parts.append(Padding(_tree(change.tree), (0, 0, 0, 6)))
+                parts.append(_tree(change.tree, indent="      "))
     for window in found.windows:
         parts += _window(window)
     if found.measured:
@@ -61,10 +61,11 @@ def _report(found: Report, *, verbose: bool) -> list[RenderableType]:
     return [*parts, Text()]
 
 
-def _tree(outline: Outline) -> Text:
+def _tree(outline: Outline, indent: str = "") -> Text:
     """As the lines of the outline are: titles stand out."""
     shown = Text()
     for line in outline.lines():
+        shown.append(indent)
         begin = len(line) - len(line.lstrip(" │├└─"))
         is_detail = begin >= 5 and "─ " not in line[:begin]
         shown.append(line[:begin], style="dim")
