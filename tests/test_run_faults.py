@@ -247,7 +247,7 @@ def test_a_checkpoint_of_something_else(tmp_path: Path, capsys: pytest.CaptureFi
     write_rows(data / "a.json", ROWS)
     options = ("--checkpoint", str(tmp_path / "checkpoint"))
     text = packets_ddl(data) + SELECT
-    assert ssql(capsys, file, text, *options)[0] == 0
+    assert ssql(capsys, file, text, *options, "--plan", "paned")[0] == 0
     changes = {
         text.replace("20 seconds", "30 seconds"): "RANGE 1 minute SLIDE 30 seconds",
         text.replace("len INT", "len BIGINT"): "len BIGINT",
