@@ -38,9 +38,6 @@ class Figure:
     value: float
     origin: str
 
-    def or_else(self, other: Figure) -> Figure:
-        return other if self.origin == ASSUMED else self
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
