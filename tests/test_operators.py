@@ -15,7 +15,7 @@ from ssql.runtime.failures import explained
 from ssql.runtime.operators import road
 from ssql.runtime.operators.adaptwid import AdaptKernel
 from ssql.runtime.operators.merging import Layout
-from ssql.runtime.operators.rows import RowsKernel
+from ssql.runtime.operators.rows import RowsKernel, _ties
 from ssql.runtime.operators.sliding import Sliding
 from ssql.runtime.operators.tables import from_bytes, ranks, to_bytes
 
@@ -63,6 +63,29 @@ def test_a_timer_closes_windows_without_new_rows() -> None:
     # A gap longer than RANGE, and nothing is left.
     assert operator.peekValueState("kept", 0) is None
     assert operator.peekMapState("chunks", 0) == {}
+
+
+def test_rows_do_what_a_timer_was_to_do() -> None:
+    """They come first in a batch: the timer is not left to fire for nothing."""
+    operator = operator_of(TEN_SECONDS)
+    operator.test(0, packed((101, "a", 1)))
+    handle = operator.handle
+    assert list(handle.listTimers()) == [105_000]
+    operator._currentWatermarkMs = 105_500  # time has come, and no timer has fired yet
+    handle.setWatermark(105_500)
+    found = results(operator.test(0, packed((107, "a", 2))))
+    assert found == [(105 * SECOND, "a", 1)]
+    assert list(handle.listTimers()) == [110_000]
+
+
+def test_what_rows_bring_along_to_be_put_in_order() -> None:
+    """Neither what is alike in all that are compared, nor what they have anyway."""
+    brought, ties = _ties(
+        ["ts", "k", "v", "`a b`", "w"], ["ts", "`k`"], ["`k`", "u"], ["v", "w + 1"]
+    )
+    assert brought == ("`a b`", "w")
+    assert ties == ("part_0", "order_0", "order_1")
+    assert _ties(["u", "ts"], [""], ["u"], []) == (("ts",), ("key_0", "order_0"))
 
 
 def test_late_rows_are_dropped_and_counted() -> None:

@@ -125,6 +125,16 @@ def test_large_tables_are_written_in_pieces(monkeypatch: pytest.MonkeyPatch) -> 
     assert sorted(held_numbers(reopened(chunks, state))) == list(range(1_100))
 
 
+def test_large_chunks_are_compressed() -> None:
+    chunks = HeldChunks()
+    state = State(chunks, None)
+    state.change("t", added=rows_numbered(range(1_000)))
+    state.change("t", added=rows_numbered(range(1_000, 400_000)))
+    small, large = map(len, chunks.blobs.values())
+    assert small > 8 * 1_000 and large < 8 * 399_000 // 2
+    assert held_numbers(reopened(chunks, state)) == list(range(400_000))
+
+
 def test_a_row_that_is_larger_than_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state_module, "LARGEST_CHUNK", 1)
     chunks = HeldChunks()
@@ -155,12 +165,15 @@ CHANGES = st.lists(
 
 
 @settings(at_leisure, max_examples=60)
-@given(CHANGES, st.sampled_from([1, 300, 2**24]))
-def test_changes_one_after_another(changes: list[tuple[Any, ...]], largest: int) -> None:
+@given(CHANGES, st.sampled_from([1, 300, 2**24]), st.sampled_from([0, 100, 2**20]))
+def test_changes_one_after_another(
+    changes: list[tuple[Any, ...]], largest: int, worth_compressing: int
+) -> None:
     """No row that is alive is lost or doubled, none that is replaced stays, and what is written is
     what is told to be."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(state_module, "LARGEST_CHUNK", largest)
+        patched.setattr(state_module, "WORTH_COMPRESSING", worth_compressing)
         chunks = HeldChunks()
         state = State(chunks, None)
         alive: set[int] = set()

@@ -76,7 +76,13 @@ def ordered(groups: Numbers, positions: Numbers) -> Numbers:
     by_position = None if _is_rising(positions) else _by_position(positions)
     if by_position is None:
         return np.arange(len(groups)) if _is_rising(groups) else boxed(groups)
-    return by_position[boxed(groups[by_position])]
+    in_time = groups[by_position]
+    return by_position if _is_rising(in_time) else by_position[boxed(in_time)]
+
+
+def is_ordered(groups: Numbers, positions: Numbers) -> bool:
+    """Are rows by group and position already? Said for sure where time rises over all groups."""
+    return _is_rising(positions) and _is_rising(groups)
 
 
 def _is_rising(values: Numbers) -> bool:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ssql.runtime.operators.extents import Places, ordered, segments
+from ssql.runtime.operators.extents import Places, is_ordered, ordered, segments
 from ssql.runtime.operators.ranges import merged
 from ssql.runtime.operators.tables import Numbers, numbers, taken, with_numbers
 
 # Results that are computed at once.
-MOST_RESULTS = 1_000_000
+MOST_RESULTS = 250_000
 AT = "at"  # the time of a row, in microseconds, or the number of its pane
 
 
@@ -33,9 +33,16 @@ def merged_rows(
     table: pa.Table, groups: Numbers, positions: Numbers, layout: Layout
 ) -> tuple[pa.Table, Numbers]:
     """One row a group and position, and the groups of these."""
-    order = ordered(groups, positions)
-    groups, positions = groups[order], positions[order]
-    table = taken(table, order)
+    if not is_ordered(groups, positions):
+        order = ordered(groups, positions)
+        groups, positions, table = groups[order], positions[order], taken(table, order)
+    return merged_runs(table, groups, positions, layout)
+
+
+def merged_runs(
+    table: pa.Table, groups: Numbers, positions: Numbers, layout: Layout
+) -> tuple[pa.Table, Numbers]:
+    """The same, of rows that are in order."""
     low = segments(groups, positions)
     if len(low) == table.num_rows:
         return with_numbers(table, AT, positions).select(layout.columns), groups
@@ -50,13 +57,18 @@ class Sorted:
     """Rows by group and position, from which windows are computed."""
 
     def __init__(self, table: pa.Table, groups: Numbers, positions: Numbers) -> None:
-        order = ordered(groups, positions)
-        self.table = taken(table, order)
-        self.groups, self.positions = groups[order], positions[order]
-        self.order = order
+        self._order: Numbers | None = None  # they are in order as they are
+        if not is_ordered(groups, positions):
+            self._order = ordered(groups, positions)
+        self.table = table if self._order is None else taken(table, self._order)
+        self.groups, self.positions = self.sorted(groups), self.sorted(positions)
 
     def __len__(self) -> int:
         return len(self.groups)
+
+    def sorted(self, values: Numbers) -> Numbers:
+        """What each row has, in the order of the rows here."""
+        return values if self._order is None else values[self._order]
 
     def slices(self, counts: Numbers) -> Iterator[slice]:
         """Whole groups, with about MOST_RESULTS of `counts` each."""
@@ -78,7 +90,7 @@ class Sorted:
         found = object.__new__(Sorted)
         found.table = self.table.slice(here.start, here.stop - here.start)
         found.groups, found.positions = self.groups[here], self.positions[here]
-        found.order = self.order[here]
+        found._order = None
         return found
 
     def windows(
@@ -92,15 +104,28 @@ class Sorted:
         """Results: `rows` have the keys of the windows, `low` and `high` are the positions that
         they begin and end with (`low` for each part), `first` the columns that come first."""
         places, groups = Places(self.groups, self.positions), self.groups[rows]
-        ends = places.at(groups, high)
         begins: dict[int, Numbers] = {}
-        arrays = dict(first)
-        for name in layout.keys:
-            arrays[name] = taken(self.table.select([name]), rows).column(0)
-        for (name, how), positions in zip(layout.parts.items(), low, strict=True):
+        for positions in low:
             if id(positions) not in begins:
                 begins[id(positions)] = places.at(groups, positions)
-            (arrays[name],) = merged(self.table, {name: how}, begins[id(positions)], ends)
+        lows = [begins[id(positions)] for positions in low]
+        return self.results(layout, first, lows, places.at(groups, high), rows)
+
+    def results(
+        self,
+        layout: Layout,
+        first: dict[str, pa.Array],
+        low: Sequence[Numbers],
+        high: Numbers,
+        rows: Numbers | None = None,
+    ) -> pa.Table:
+        """The rows `[low, high)` of each window to one; each has a row, or its keys from `rows`."""
+        arrays = dict(first)
+        for name in layout.keys:
+            of_key = high - 1 if rows is None else rows
+            arrays[name] = taken(self.table.select([name]), of_key).column(0)
+        for (name, how), begins in zip(layout.parts.items(), low, strict=True):
+            (arrays[name],) = merged(self.table, {name: how}, begins, high)
         return pa.Table.from_arrays(list(arrays.values()), list(arrays))
 
 

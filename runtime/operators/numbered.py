@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from ssql.runtime.operators.extents import ordered, segments
-from ssql.runtime.operators.merging import Layout, merged_rows, positions_of
-from ssql.runtime.operators.road import Moment
+from ssql.runtime.operators.merging import Layout, merged_rows, merged_runs, positions_of
+from ssql.runtime.operators.road import END_US, Moment
 from ssql.runtime.operators.state import State
 from ssql.runtime.operators.tables import (
     Numbers,
@@ -26,19 +26,29 @@ def final_rows(state: State, rows: pa.Table | None, now: Moment) -> pa.Table | N
     """The rows that have become final, in no order; the others wait in `pending`. What is due is
     when the first of these is final; nothing, if there are none."""
     state.memo.pop("due", None)
-    old = state.table("pending")
-    tables = [t for t in (old, rows) if t is not None and t.num_rows]
-    if not tables:
-        return None
-    table = stacked(tables)
-    times = positions_of(table)
-    final = (times < now.watermark) | now.is_end
-    kept = 0 if old is None else old.num_rows
-    added = taken(table.slice(kept), ~final[kept:])
-    state.change("pending", added=added, replaced=final[:kept])
-    if not final.all():
-        state.memo["due"] = int(times[~final].min()) + 1
-    return taken(table, final) if final.any() else None
+    found, due, old, added = [], END_US, None, None
+    if (held := state.table("pending")) is not None:
+        old = _is_final(held, now)
+        found.append(taken(held, old))
+        due = _first(held, ~old, due)
+    if rows is not None and rows.num_rows:
+        final = _is_final(rows, now)
+        found.append(taken(rows, final))
+        added = taken(rows, ~final)
+        due = _first(rows, ~final, due)
+    state.change("pending", added=added, replaced=old)
+    if due < END_US:
+        state.memo["due"] = due + 1
+    tables = [t for t in found if t.num_rows]
+    return stacked(tables) if tables else None
+
+
+def _first(table: pa.Table, waiting: Numbers, known: int) -> int:
+    return int(positions_of(table)[waiting].min(initial=known))
+
+
+def _is_final(table: pa.Table, now: Moment) -> Numbers:
+    return (positions_of(table) < now.watermark) | now.is_end
 
 
 def in_order(table: pa.Table, groups: Numbers, ties: list[str]) -> Numbers:
@@ -94,14 +104,28 @@ class Partitions:
 
 
 def entries_of(
-    table: pa.Table, partitions: Numbers, positions: Numbers, layout: Layout
+    table: pa.Table, partitions: Numbers, positions: Numbers, layout: Layout, keys: tuple[str, ...]
 ) -> tuple[pa.Table, Numbers]:
-    """One entry a group and position, and the partitions of these."""
+    """One entry a group and position, and the partitions of these, which have some of the groups'
+    `keys` or all. Rows are in order of partitions and positions."""
+    rows = table.select(layout.columns)
+    if set(keys) == set(layout.keys):
+        return merged_runs(rows, partitions, positions, layout)
     (groups,), count = group_codes([table], layout.keys)
     partition_of = np.zeros(count, np.int64)
     partition_of[groups] = partitions
-    entries, of_entry = merged_rows(table.select(layout.columns), groups, positions, layout)
+    entries, of_entry = merged_rows(rows, groups, positions, layout)
     return entries, partition_of[of_entry]
+
+
+def groups_of(
+    table: pa.Table, partitions: Numbers, layout: Layout, keys: tuple[str, ...]
+) -> Numbers:
+    """The groups of rows, numbered; they are the partitions where the keys of both are."""
+    if set(keys) == set(layout.keys):
+        return partitions
+    (groups,), _ = group_codes([table], layout.keys)
+    return groups
 
 
 def places_in_group(groups: Numbers) -> Numbers:

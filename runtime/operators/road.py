@@ -356,17 +356,20 @@ class Processor(StatefulProcessor):
         if rows is not None and not self._chained:
             rows, late = _in_time(rows, watermark)
         results = self._kernel.step(state, rows, now)
-        self._remember(state, registered, watermark)
+        self._remember(state, registered, watermark, has_fired=latest is None)
         for blob in _pieces(results):
             yield Row(**{_PAYLOAD: blob, _LATE: late})
             late = 0
         if late:
             yield Row(**{_PAYLOAD: None, _LATE: late})
 
-    def _remember(self, state: State, registered: int | None, watermark: int) -> None:
+    def _remember(
+        self, state: State, registered: int | None, watermark: int, *, has_fired: bool
+    ) -> None:
+        """Rows come before timers: what they have settled, a timer need not come for again."""
         due = state.memo.get("due")
         wanted = None if due is None else max(-(-due // 1000), watermark // 1000 + 1)
-        if registered is not None and registered != wanted and registered * 1000 > watermark:
+        if registered is not None and registered != wanted and not has_fired:
             self._handle.deleteTimer(registered)
         if wanted is not None and wanted != registered:
             self._handle.registerTimer(wanted)

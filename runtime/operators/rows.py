@@ -6,6 +6,7 @@ aggregate a pane, as many rows as RANGE and SLIDE have in common.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
@@ -20,6 +21,7 @@ from ssql.runtime.operators.numbered import (
     Partitions,
     entries_of,
     final_rows,
+    groups_of,
     in_order,
     places_in_group,
 )
@@ -30,12 +32,14 @@ from ssql.runtime.operators.road import (
     Part,
     Traffic,
     key_columns,
+    key_names,
     layout_of,
     order_names,
+    part_names,
     travel,
 )
 from ssql.runtime.operators.state import State
-from ssql.runtime.operators.tables import Numbers, group_codes, stacked, taken
+from ssql.runtime.operators.tables import Numbers, stacked, taken
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -83,7 +87,9 @@ class RowsKernel:
         order = in_order(final, partitions.of("final"), list(self.ties))
         of_row = partitions.of("final")[order]
         number = partitions.counts[of_row] + places_in_group(of_row)
-        return entries_of(taken(final, order), of_row, number // self.pane_rows, self.layout)
+        return entries_of(
+            taken(final, order), of_row, number // self.pane_rows, self.layout, self.partition
+        )
 
     def _keep_counts(self, state: State, counts: pa.Table | None, now: Moment) -> None:
         if now.is_end:
@@ -115,9 +121,9 @@ class RowsKernel:
     def _results(
         self, table: pa.Table, partitions: Numbers, closed: Numbers, done: Numbers
     ) -> Iterable[pa.Table]:
-        (groups,), _ = group_codes([table], self.layout.keys)
+        groups = groups_of(table, partitions, self.layout, self.partition)
         rows = Sorted(table, groups, positions_of(table))
-        of_row = partitions[rows.order]
+        of_row = rows.sorted(partitions)
         first = np.maximum(self._first(rows.positions), closed[of_row])
         last = np.minimum(self._after_last(rows.positions), done[of_row])
         for here in rows.slices(last - first):
@@ -153,12 +159,15 @@ def row_windows(
     windows."""
     columns = key_columns(keys)
     names = [name for name, _ in columns]
+    meeting = tuple(names.index(p) for p in partition)
+    alike = [time, *(columns[i][1] for i in meeting)]
+    brought, ties = _ties(order, alike, [sql for _, sql in columns], [p.sql for p in parts])
     traffic = Traffic(
         at=f"unix_micros({time})" if time else "0L",
         keys=columns,
-        meeting=tuple(names.index(p) for p in partition),
+        meeting=meeting,
         parts=tuple(parts),
-        order=tuple(order),
+        order=brought,
         window=window,
         buckets=buckets,
         chained=chained,
@@ -168,8 +177,27 @@ def row_windows(
     kernel = RowsKernel(
         layout,
         tuple(layout.keys[i] for i in traffic.meeting),
-        tuple(order_names(len(order))),
+        ties,
         range,
         slide,
     )
     return travel(rows, traffic, kernel)
+
+
+def _ties(
+    order: Sequence[str], alike: Sequence[str], keys: Sequence[str], parts: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What rows must bring along to be put in order, and all columns that then say their order.
+    What is alike in rows that are compared does not matter, and nothing is brought twice."""
+    names = dict(zip(map(_plain, parts), part_names(len(parts)), strict=True))
+    names |= dict(zip(map(_plain, keys), key_names(len(keys)), strict=True))
+    same = set(map(_plain, alike))
+    compared = [sql for sql in order if _plain(sql) not in same]
+    brought = [sql for sql in compared if _plain(sql) not in names]
+    names |= dict(zip(map(_plain, brought), order_names(len(brought)), strict=True))
+    return tuple(brought), tuple(names[_plain(sql)] for sql in compared)
+
+
+def _plain(sql: str) -> str:
+    """A column's name is the same with and without quotes."""
+    return sql[1:-1] if re.fullmatch(r"`\w+`", sql) else sql

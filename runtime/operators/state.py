@@ -15,9 +15,11 @@ import pyarrow as pa
 
 from ssql.runtime.operators.tables import Numbers, from_bytes, stacked, taken, to_bytes
 
-FORMAT = 1
+FORMAT = 2
 MOST_CHUNKS = 32
 LARGEST_CHUNK = 16 * 2**20  # bytes
+# Beyond so many bytes a chunk is written compressed: less goes to Spark and into its files.
+WORTH_COMPRESSING = 2**20
 
 
 class Chunks(Protocol):
@@ -132,7 +134,8 @@ class State:
         rows = -(-table.num_rows // pieces)
         for begin in range(0, table.num_rows, rows):
             piece = table.slice(begin, rows)
-            self._chunks.write(name, self._next, to_bytes(piece))
+            compression = "zstd" if piece.nbytes > WORTH_COMPRESSING else None
+            self._chunks.write(name, self._next, to_bytes(piece, compression))
             self._index.setdefault(name, {})[str(self._next)] = [piece.num_rows, piece.nbytes]
             self._next += 1
 

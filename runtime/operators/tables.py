@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 Numbers = np.ndarray
 
 
-def to_bytes(table: pa.Table) -> bytes:
+def to_bytes(table: pa.Table, compression: str | None = None) -> bytes:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table)
     return bytes(sink.getvalue())
 
@@ -51,6 +52,8 @@ def with_numbers(table: pa.Table, name: str, values: Numbers) -> pa.Table:
 
 def taken(table: pa.Table, rows: Numbers) -> pa.Table:
     """The rows of a table at these places, or where this mask is true."""
+    if rows.dtype == np.bool_ and rows.all():
+        return table
     places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
     if len(places) == table.num_rows and (len(places) == 0 or _is_identity(places)):
         return table

@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from ssql.planner.durations import microseconds
-from ssql.runtime.operators.extents import Places, covered, ordered, segments
-from ssql.runtime.operators.merging import Layout, Sorted, bounds, positions_of
+from ssql.runtime.operators.extents import Places, covered, segments
+from ssql.runtime.operators.merging import MOST_RESULTS, Layout, Sorted, bounds, positions_of
 from ssql.runtime.operators.numbered import (
     Partitions,
     entries_of,
     final_rows,
+    groups_of,
     places_in_group,
 )
 from ssql.runtime.operators.road import (
@@ -29,7 +30,7 @@ from ssql.runtime.operators.road import (
     travel,
 )
 from ssql.runtime.operators.state import State
-from ssql.runtime.operators.tables import Numbers, group_codes, stacked, taken
+from ssql.runtime.operators.tables import Numbers, stacked, taken
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -53,10 +54,10 @@ class TuplesKernel:
         partitions = Partitions(
             self.partition, counts=state.table("counts"), entries=old, final=final
         )
-        of_final, times = partitions.of("final"), positions_of(final)
-        order = ordered(of_final, times)
-        of_window, ends = self._windows(of_final[order], times[order], partitions.counts)
-        new, of_new = entries_of(final, of_final, times, self.layout)
+        rows = Sorted(final, partitions.of("final"), positions_of(final))
+        final, of_final, times = rows.table, rows.groups, rows.positions
+        of_window, ends = self._windows(of_final, times, partitions.counts)
+        new, of_new = entries_of(final, of_final, times, self.layout, self.partition)
         table = stacked([t for t in (old, new) if t is not None])
         of_row = np.concatenate([partitions.of("entries"), of_new])
         kept = 0 if old is None else old.num_rows
@@ -73,14 +74,19 @@ class TuplesKernel:
         self, partitions: Numbers, times: Numbers, before: Numbers
     ) -> tuple[Numbers, Numbers]:
         """Every n-th row is a window, and those of one time are one: partitions and times."""
-        number = before[partitions] + places_in_group(partitions) + 1
-        nth = np.flatnonzero(number % self.slide_rows == 0)
-        partitions, times = partitions[nth], times[nth]
+        if self.slide_rows > 1:
+            number = before[partitions] + places_in_group(partitions) + 1
+            nth = np.flatnonzero(number % self.slide_rows == 0)
+            partitions, times = partitions[nth], times[nth]
         distinct = segments(partitions, times)
-        return partitions[distinct], times[distinct]
+        if len(distinct) < len(times):
+            partitions, times = partitions[distinct], times[distinct]
+        return partitions, times
 
     def _expired(self, times: Numbers, now: Moment) -> Numbers:
-        return (times + self.range_us <= now.watermark) | now.is_end
+        return (
+            np.ones(len(times), np.bool_) if now.is_end else times <= now.watermark - self.range_us
+        )
 
     def _let_go(self, state: State, old: pa.Table | None, now: Moment) -> None:
         """Nothing is final: what time has passed over goes."""
@@ -108,10 +114,13 @@ class TuplesKernel:
         """`of_window` and `times` are the windows, by partition and time."""
         if not len(times):
             return
-        (groups,), _ = group_codes([table], self.layout.keys)
+        groups = groups_of(table, partitions, self.layout, self.partition)
         rows = Sorted(table, groups, positions_of(table))
+        if groups is partitions:
+            yield from self._one_each(rows, of_window, times)
+            return
         windows = Places(of_window, times)
-        of_row = partitions[rows.order]
+        of_row = rows.sorted(partitions)
         first = windows.at(of_row, rows.positions)
         last = windows.at(of_row, rows.positions + self.range_us)
         for here in rows.slices(last - first):
@@ -123,6 +132,19 @@ class TuplesKernel:
                 yield piece.windows(
                     self.layout, row, lows, end + 1, bounds(end - self.range_us, end, end)
                 )
+
+    def _one_each(self, rows: Sorted, of_window: Numbers, times: Numbers) -> Iterable[pa.Table]:
+        """Groups are the partitions: each window has the row that it ends with, and one result."""
+        places = Places(rows.groups, rows.positions)
+        for at in range(0, len(times), MOST_RESULTS):
+            here = slice(at, at + MOST_RESULTS)
+            of, end = of_window[here], times[here]
+            low, high = places.at(of, end - self.range_us + 1), places.at(of, end) + 1
+            begin = low[0]  # windows and rows are in the same order
+            part = rows.part(slice(begin, high[-1]))
+            lows = [low - begin] * len(self.layout.parts)
+            first = bounds(end - self.range_us, end, end)
+            yield part.results(self.layout, first, lows, high - begin)
 
 
 def tuple_windows(
