@@ -140,8 +140,10 @@ class AdaptKernel:
 
     def _members(self, entries: _Entries, is_eager: Numbers) -> pa.Table:
         """A row of each eager group."""
-        distinct, places = np.unique(entries.groups, return_index=True)
-        return taken(entries.table.select([AT, *self.layout.keys]), places[is_eager[distinct]])
+        place = np.full(len(is_eager), -1)
+        place[entries.groups] = np.arange(len(entries.groups))
+        members = place[is_eager & (place >= 0)]
+        return taken(entries.table.select([AT, *self.layout.keys]), members)
 
 
 def adaptwid(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ssql.runtime.operators.tables import Numbers
@@ -57,6 +59,17 @@ class Places:
         if not len(self._groups) or self._groups[0] != self._groups[-1]:
             return False
         return bool((groups == self._groups[0]).all())
+
+
+def of_each(positions: Numbers, compute: Callable[[Numbers], Numbers]) -> Numbers:
+    """What is computed of each position: once for all that are between the first and the last, if
+    these are fewer."""
+    if not len(positions):
+        return compute(positions)
+    low, high = int(positions.min()), int(positions.max())
+    if high - low >= len(positions):
+        return compute(positions)
+    return compute(np.arange(low, high + 1))[positions - low]
 
 
 def segments(groups: Numbers, positions: Numbers) -> Numbers:

@@ -9,7 +9,7 @@ from math import gcd
 import numpy as np
 import pyarrow as pa
 
-from ssql.runtime.operators.extents import covered
+from ssql.runtime.operators.extents import covered, of_each
 from ssql.runtime.operators.merging import Layout, Sorted, bounds
 from ssql.runtime.operators.tables import Numbers
 
@@ -32,12 +32,18 @@ class Sliding:
 
     def first(self, panes: Numbers) -> Numbers:
         """The first window that a pane is in."""
+        return of_each(panes, self._first)
+
+    def _first(self, panes: Numbers) -> Numbers:
         return -(-(panes + 1) * self.pane_us // self.slide_us)
 
     def after_last(self, panes: Numbers) -> Numbers:
         """The first window that a pane is in no more; for a pane between windows, its first."""
+        return of_each(panes, self._after_last)
+
+    def _after_last(self, panes: Numbers) -> Numbers:
         last = (panes * self.pane_us + self.range_us) // self.slide_us + 1
-        return np.maximum(last, self.first(panes))
+        return np.maximum(last, self._first(panes))
 
     def closed(self, watermark: int) -> int:
         """The last window that nothing more can come into."""

@@ -68,7 +68,7 @@ class TuplesKernel:
             counts = partitions.counted("final") % self.slide_rows
             state.replace("counts", None if now.is_end else partitions.table(counts))
         self._wake(state, positions_of(table)[~expired], now)
-        return self._results(table, of_row, of_window, ends)
+        return self._results(table, of_row, of_window, ends, kept)
 
     def _windows(
         self, partitions: Numbers, times: Numbers, before: Numbers
@@ -109,15 +109,17 @@ class TuplesKernel:
             state.memo.setdefault("due", END_US)
 
     def _results(
-        self, table: pa.Table, partitions: Numbers, of_window: Numbers, times: Numbers
+        self, table: pa.Table, partitions: Numbers, of_window: Numbers, times: Numbers, old: int
     ) -> Iterable[pa.Table]:
-        """`of_window` and `times` are the windows, by partition and time."""
+        """`of_window` and `times` are the windows, by partition and time; so many entries are
+        `old`."""
         if not len(times):
             return
         groups = groups_of(table, partitions, self.layout, self.partition)
         rows = Sorted(table, groups, positions_of(table))
         if groups is partitions:
-            yield from self._one_each(rows, of_window, times)
+            is_new = rows.sorted(np.arange(len(rows)) >= old)
+            yield from self._one_each(rows, of_window, times, is_new)
             return
         windows = Places(of_window, times)
         of_row = rows.sorted(partitions)
@@ -133,13 +135,17 @@ class TuplesKernel:
                     self.layout, row, lows, end + 1, bounds(end - self.range_us, end, end)
                 )
 
-    def _one_each(self, rows: Sorted, of_window: Numbers, times: Numbers) -> Iterable[pa.Table]:
+    def _one_each(
+        self, rows: Sorted, of_window: Numbers, times: Numbers, is_new: Numbers
+    ) -> Iterable[pa.Table]:
         """Groups are the partitions: each window has the row that it ends with, and one result."""
         places = Places(rows.groups, rows.positions)
+        # Rows of one time are one entry, and if each of them ends a window, so does the entry.
+        last = np.flatnonzero(is_new) if self.slide_rows == 1 else places.at(of_window, times)
         for at in range(0, len(times), MOST_RESULTS):
             here = slice(at, at + MOST_RESULTS)
             of, end = of_window[here], times[here]
-            low, high = places.at(of, end - self.range_us + 1), places.at(of, end) + 1
+            low, high = places.at(of, end - self.range_us + 1), last[here] + 1
             begin = low[0]  # windows and rows are in the same order
             part = rows.part(slice(begin, high[-1]))
             lows = [low - begin] * len(self.layout.parts)
