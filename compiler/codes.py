@@ -329,3 +329,15 @@ MANY_WINDOWS = _code(
     "RANGE and the declared disorder are many times SLIDE: that many windows stay open, and each"
     " group keeps what they need.",
 )
+OUTER_JOIN_WAITS = _code(
+    "W0006",
+    "an outer join waits",
+    "That a row of a stream matches nothing is known only when no partner can come any more: when"
+    " the watermark has passed its window.",
+)
+ALL_PAIRS = _code(
+    "W0007",
+    "a join without an equality",
+    "Nothing says what rows of both streams have in common, so every pair of rows whose times are"
+    " in the window is compared.",
+)

@@ -19,7 +19,8 @@ from ssql.planner.legality import (
     missing,
     obstacle,
 )
-from ssql.planner.logical import Aggregate, Query, walk
+from ssql.planner.logical import Aggregate, Join, Query, walk
+from ssql.planner.progress import keeps_state
 from ssql.planner.statistics import NOTHING_KNOWN, Memory
 from ssql.planner.windows import LandmarkWindow, RowWindow, TimeWindow, TupleWindow
 
@@ -93,6 +94,12 @@ def choose(query: Query, given: Circumstances = UNKNOWN) -> Choice | Unsupported
         plans.append(plan)
     if not query.plan.is_streaming:
         return Choice(query, "batch", "it reads stored tables only, so it runs once", tuple(plans))
+    joins = any(isinstance(n, Join) and keeps_state(n) for n in walk(query.plan))
+    if joins:
+        names = " over ".join([*dict.fromkeys(p.plan for p in plans), "order-agnostic"])
+        why = "no order is asked for, so streams are joined as their rows come, by Spark itself"
+        reasons = "; ".join([why, *dict.fromkeys(p.reason for p in plans)])
+        return Choice(query, names, reasons, tuple(plans))
     if not aggregates:
         return Choice(query, "stateless", "it keeps no state: every row is handled on its own")
     names = " over ".join(dict.fromkeys(p.plan for p in plans))

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from ssql.planner.aggregates.calls import recipe_for
 from ssql.planner.aggregates.recipes import Recipe
+from ssql.planner.join_keys import is_equi_join
 from ssql.planner.logical import (
     Aggregate,
     AggregateCall,
@@ -22,7 +23,7 @@ from ssql.planner.logical import (
 from ssql.planner.progress import shifts, time_of
 from ssql.planner.scalar import to_sql
 from ssql.planner.span import Span
-from ssql.planner.windows import LookupJoin, TimeWindow
+from ssql.planner.windows import LookupJoin, TimeWindow, WithinJoin
 
 # Spark makes one projection per window that a row is in, and takes them all into one plan.
 MOST_WINDOWS_PER_ROW = 4_000
@@ -109,14 +110,17 @@ def recipe(call: AggregateCall, node: Aggregate) -> Recipe:
 
 
 def missing(plan: Plan) -> Unsupported | None:
-    help = "this version compiles projections, filters, look-ups and windowed aggregates"
+    help = "this version compiles projections, filters, joins in any order and windowed aggregates"
     for node in walk(plan):
         what = None
         match node:
             case Epochs():
                 what = "a query by epochs"
-            case Join() if not isinstance(node.window, LookupJoin):
-                what = "a join of streams"
+            case Join(window=WithinJoin()):
+                what = "a join with results in order of time"
+            case Join():
+                if found := _missing_join(node):
+                    return found
             case Order() if node.is_streaming:
                 what = "ordered output of a stream"
             case Distinct() if node.is_streaming:
@@ -126,6 +130,19 @@ def missing(plan: Plan) -> Unsupported | None:
                     return found
         if what:
             return Unsupported(what, node.span, help)
+    return None
+
+
+def _missing_join(node: Join) -> Unsupported | None:
+    """A side whose rows are all to be kept cannot be in several slots of time at once."""
+    for at, side in enumerate(node.sides[1:], 1):
+        is_stream = side.time is not None and not isinstance(node.window, LookupJoin)
+        if is_stream and side.kind in ("RIGHT", "FULL") and not is_equi_join(node, at):
+            return Unsupported(
+                f"a {side.kind} JOIN of streams without an equality",
+                side.input.span,
+                "join by an equality as well, or turn it round to a LEFT JOIN",
+            )
     return None
 
 

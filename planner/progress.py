@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from ssql.planner.logical import Aggregate, Alias, Filter, Join, Plan, Project, StreamScan, Union
+from collections.abc import Iterator
+
+from ssql.planner.catalog import Stream
+from ssql.planner.logical import (
+    Aggregate,
+    Alias,
+    Filter,
+    Join,
+    Plan,
+    Project,
+    StreamScan,
+    Union,
+    walk,
+)
 from ssql.planner.scalar import Scalar, column
-from ssql.planner.windows import LandmarkWindow, RowWindow, TimeWindow, TupleWindow
+from ssql.planner.windows import LandmarkWindow, LookupJoin, RowWindow, TimeWindow, TupleWindow
 
 # A row outside of these is left out, and counted. One far in the future (a broken clock, a
 # placeholder) would move the watermark over everything that is still to come; and Spark's watermark
@@ -13,6 +26,9 @@ EARLIEST, LATEST = "1970-01-01", "2200-01-01"
 
 # Spark knows the time of a windowed result as the last microsecond of its window.
 CLOSING_US = 1
+
+
+Column = tuple[str | None, str]  # the relation, and the name
 
 
 def shifts(plan: Plan, name: str, relation: str | None = None) -> set[int | None]:
@@ -51,12 +67,34 @@ def shifts(plan: Plan, name: str, relation: str | None = None) -> set[int | None
                 field = [f for f in member.schema if not f.hidden][at]
                 found |= shifts(member, field.name, field.relation)
             return found
+        case Join() if keeps_state(plan):
+            return {0}  # the event time of its results is made of the column itself
         case Join():
             for side in plan.sides:
                 for field in side.input.schema:
                     if field.name == name and relation in (None, field.relation):
                         return shifts(side.input, name, relation)
     return {None}
+
+
+def keeps_state(plan: Plan) -> bool:
+    """Do rows of streams wait in this very operator?"""
+    if isinstance(plan, Join):
+        return plan.is_streaming and not isinstance(plan.window, LookupJoin)
+    return isinstance(plan, Aggregate) and plan.is_streaming
+
+
+def joined_streams(plan: Plan) -> Iterator[Stream]:
+    """The streams whose rows come to a join of streams as they are."""
+    for node in walk(plan):
+        if isinstance(node, Join) and keeps_state(node):
+            waiting: list[Plan] = list(node.inputs)
+            while waiting:
+                below = waiting.pop()
+                if isinstance(below, StreamScan):
+                    yield below.stream
+                elif not keeps_state(below):
+                    waiting += below.inputs
 
 
 def _shifts_of(plan: Plan, time: Scalar) -> set[int | None]:

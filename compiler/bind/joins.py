@@ -22,6 +22,7 @@ from ssql.compiler.bind.windows import (
 )
 from ssql.compiler.diagnostics import fail
 from ssql.compiler.source import Span
+from ssql.planner.join_keys import has_equality
 from ssql.planner.logical import (
     CutByKey,
     CutByTime,
@@ -33,6 +34,8 @@ from ssql.planner.logical import (
     Plan,
     walk,
 )
+from ssql.planner.progress import keeps_state
+from ssql.planner.rules.join_conditions import join_conditions
 from ssql.planner.scalar import Scalar
 from ssql.planner.windows import (
     EpochJoin,
@@ -96,6 +99,8 @@ class FromBinder:
             self._no_join_window(sides[0], select.within)
         elif isinstance(plan, Join):
             plan = self._windowed(plan, sides, select, condition)
+            self._warn_of_waiting(plan, sides)
+            self._warn_of_all_pairs(plan, sides, condition)
         elif select.within:
             raise _bad("WINDOW is for joins of streams", select.within.span, "drop it")
         if condition is None:
@@ -185,6 +190,38 @@ class FromBinder:
                 within.span,
                 "put a window after the aggregate: SELECT max(len) [RANGE 5 minutes, …] FROM …",
             )
+
+    # -------------------------------------------------------------- legal, and dangerous
+
+    def _warn_of_waiting(self, join: Join, sides: list[_Side]) -> None:
+        if not keeps_state(join):
+            return
+        for side in sides[1:]:
+            if side.streaming and side.side.kind in ("LEFT", "RIGHT", "FULL"):
+                self.context.diagnostics.warn(
+                    codes.OUTER_JOIN_WAITS,
+                    "rows that match nothing wait until the watermark has passed their window",
+                    side.item.span,
+                    helps=["all streams move the watermark: one that is silent holds them back"],
+                )
+
+    def _warn_of_all_pairs(self, join: Join, sides: list[_Side], condition: Scalar | None) -> None:
+        if not keeps_state(join) or isinstance(join.window, EpochJoin):
+            return
+        plan: Plan = join
+        if condition is not None:
+            plan = join_conditions(Filter(input=join, condition=condition, clause="WHERE"))
+            plan = plan.input if isinstance(plan, Filter) else plan
+        assert isinstance(plan, Join)
+        for at, side in enumerate(sides[1:], 1):
+            before = any(s.streaming for s in sides[:at])
+            if before and side.streaming and not has_equality(plan, at):
+                self.context.diagnostics.warn(
+                    codes.ALL_PAIRS,
+                    f"{side.name} is joined by no equality: all pairs in the window are compared",
+                    side.item.span,
+                    helps=["join by a key as well, as in a.x = b.x, or keep the windows short"],
+                )
 
     # -------------------------------------------------------------- windows
 

@@ -56,7 +56,7 @@ def read_calls(entry: Stream | Table) -> tuple[str, list[Call]]:
     return reader, _READERS[connection.connector](connection, entry.columns)
 
 
-def accept_steps(stream: Stream) -> list[tuple[str, Call]]:
+def accept_steps(stream: Stream, *, is_joined: bool) -> list[tuple[str, Call]]:
     """Which of a stream's rows count, and how it progresses: clauses and calls."""
     connection, watermark = stream.connection, stream.watermark
     assert connection is not None
@@ -66,16 +66,20 @@ def accept_steps(stream: Stream) -> list[tuple[str, Call]]:
         return [("lines that cannot be read are left out", Call("dropna", (literal("all"),)))]
     name = watermark.column
     delay = f" - INTERVAL {spell(watermark.delay_us)}" if watermark.delay_us else ""
+    note = ", and a join of Spark's drops a row at the watermark" if is_joined else ""
     return [
         (
             "rows without a time, or with an absurd one, are left out",
             Call("where", (literal(plausible(name)),)),
         ),
         (
-            f"WATERMARK FOR {name} AS {name}{delay}",
+            f"WATERMARK FOR {name} AS {name}{delay}{note}",
             Call(
                 "withWatermark",
-                (literal(to_sql(column(name))), literal(watermark_delay(watermark))),
+                (
+                    literal(to_sql(column(name))),
+                    literal(watermark_delay(watermark, is_joined=is_joined)),
+                ),
             ),
         ),
     ]
@@ -85,9 +89,11 @@ def plausible(name: str) -> str:
     return f"{to_sql(column(name))} BETWEEN '{EARLIEST}' AND '{LATEST}'"
 
 
-def watermark_delay(watermark: Watermark) -> str:
-    """Spark counts milliseconds, and a row within the declared disorder is never late."""
-    return spell(-(-watermark.delay_us // 1_000) * 1_000)
+def watermark_delay(watermark: Watermark, *, is_joined: bool) -> str:
+    """Spark counts milliseconds, and a row within the declared disorder is never late. Spark's join
+    has its own idea of that: a row is late at the watermark already."""
+    milliseconds = -(-watermark.delay_us // 1_000) + is_joined
+    return spell(milliseconds * 1_000)
 
 
 def _read_file(connection: Connection, columns: tuple[Column, ...]) -> list[Call]:

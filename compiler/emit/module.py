@@ -37,6 +37,7 @@ from ssql.planner.logical import (
     TableScan,
     walk,
 )
+from ssql.planner.progress import joined_streams, keeps_state
 
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^'\n]*'|#[^\n]*")
 
@@ -49,6 +50,7 @@ class _Reading:
     frame: str
     reader: str
     acceptor: str | None
+    is_joined: bool  # its rows come to a join of streams as they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +178,14 @@ def _inlined_text(inlined: Inlined) -> str:
 def _readings(choices: tuple[Choice, ...], names: Names) -> list[_Reading]:
     """The streams and tables that are read, in the order of the source."""
     found = sorted({e for choice in choices for e in _read_by(choice)}, key=lambda e: e.span)
+    joined = {s for c in choices for s in joined_streams(c.query.plan)}
     readings = []
     for entry in found:
         frame = names.make(entry.name)
         reader = names.make(f"read_{frame}")
-        accepts = isinstance(entry, Stream) and accept_steps(entry)
+        accepts = isinstance(entry, Stream) and accept_steps(entry, is_joined=False)
         acceptor = names.make(f"accept_{frame}") if accepts else None
-        readings.append(_Reading(entry, frame, reader, acceptor))
+        readings.append(_Reading(entry, frame, reader, acceptor, entry in joined))
     return readings
 
 
@@ -208,7 +211,7 @@ def _reading(reading: _Reading) -> Iterator[list[str]]:
     if reading.acceptor is not None:
         assert isinstance(entry, Stream)
         lines = [f"def {reading.acceptor}({frame}: DataFrame) -> DataFrame:"]
-        steps = accept_steps(entry)
+        steps = accept_steps(entry, is_joined=reading.is_joined)
         for at, (clause, call) in enumerate(steps):
             last = at == len(steps) - 1
             lines += comment(clause, "    ")
@@ -232,7 +235,7 @@ def _job_source(reading: _Reading, choices: tuple[Choice, ...]) -> JobSource:
         connection=connection,
         columns=tuple((c.name, c.type) for c in entry.columns),
         time=watermark.column if watermark else None,
-        delay=watermark_delay(watermark) if watermark else None,
+        delay=watermark_delay(watermark, is_joined=reading.is_joined) if watermark else None,
         plausible=plausible(watermark.column) if watermark else None,
         rows=made.rows if made else None,
         is_endless=endless and isinstance(entry, Stream),
@@ -313,7 +316,7 @@ def _job_queries(queries: list[_QueryFunction]) -> Iterator[JobQuery]:
             frames=query.frames,
             needs_session=query.needs_session,
             is_streaming=plan.is_streaming,
-            keeps_state=plan.is_streaming and any(isinstance(n, Aggregate) for n in walk(plan)),
+            keeps_state=any(map(keeps_state, walk(plan))),
             plan=query.choice.plan,
             plans=tuple(a.plan for a in query.choice.aggregates),
             reason=query.choice.reason,

@@ -10,6 +10,7 @@ from sqlglot import exp
 from ssql.compiler.dialect import call_name
 from ssql.compiler.emit.aggregates import AggregateSteps
 from ssql.compiler.emit.columns import item_sql, sql_of
+from ssql.compiler.emit.joins import JoinSteps
 from ssql.compiler.emit.python import Call, Names, chain, comment, literal
 from ssql.compiler.source import Source, Span
 from ssql.compiler.spark_functions import VOLATILE
@@ -31,6 +32,7 @@ from ssql.planner.logical import (
     Union,
     walk,
 )
+from ssql.planner.progress import Column, keeps_state, time_of
 from ssql.planner.rules import MOST_OPERATORS
 from ssql.planner.scalar import Named, Scalar, to_sql
 from ssql.planner.span import NOWHERE
@@ -60,7 +62,7 @@ class QueryEmitter:
         self.steps: list[_Step] = []
         # Equal parts of a plan are one DataFrame. (Not a call more for other plans, which may be as
         # deep as Python's stack allows.)
-        self._made: dict[tuple[Plan, bool], str] = {}
+        self._made: dict[tuple[Plan, Column | None], str] = {}
         self._plan = self._once if _has_equals(choice.query.plan) else self._node
 
     def body(self) -> list[str]:
@@ -103,14 +105,15 @@ class QueryEmitter:
 
     # -------------------------------------------------------------- nodes
 
-    def _once(self, plan: Plan, *, timed: bool = False) -> str:
-        made = self._made.get((plan, timed))
+    def _once(self, plan: Plan, *, time: Column | None = None) -> str:
+        made = self._made.get((plan, time))
         if made is None:
-            made = self._made[plan, timed] = self._node(plan, timed=timed)
+            made = self._made[plan, time] = self._node(plan, time=time)
         return made
 
-    def _node(self, plan: Plan, *, timed: bool = False) -> str:
-        """`timed`: the rows are results of windows, and bring the event time of these along."""
+    def _node(self, plan: Plan, *, time: Column | None = None) -> str:
+        """`time`: a column of the plan's. The rows are results of windows or joins, and bring the
+        event time that goes with it along."""
         match plan:
             case StreamScan():
                 return self.frames[plan.stream]
@@ -121,22 +124,23 @@ class QueryEmitter:
                     "SELECT without FROM: one row", "one_row", "spark", Call("range", ("1",))
                 )
             case Alias():
-                is_made = (plan.input, timed) in self._made
-                frame = self._plan(plan.input, timed=timed)
+                below = time and self._below_alias(plan, time)
+                is_made = (plan.input, below) in self._made
+                frame = self._plan(plan.input, time=below)
                 return frame if is_made else self._renamed(frame, plan.name)
             case Filter():
-                return self._filter(plan, timed=timed)
+                return self._filter(plan, time)
             case Project(input=Aggregate() | Filter(input=Aggregate(), clause="HAVING")):
-                return self._aggregated(plan, timed=timed)
+                return self._aggregated(plan, timed=time is not None)
             case Project():
-                return self._project(plan, timed=timed)
+                return self._project(plan, time)
             case Union():
-                frame, *others = (self._plan(m, timed=timed) for m in plan.members)
+                frame, *others = self._members(plan, time)
                 for other in others:
                     frame = self._step("UNION ALL", "united", frame, Call("union", (other,)))
                 return frame
             case Join():
-                return self._join(plan, timed=timed)
+                return self._join(plan, time)
             case Distinct():
                 return self._step(
                     "SELECT DISTINCT", "distinct", self._plan(plan.input), Call("distinct")
@@ -149,20 +153,36 @@ class QueryEmitter:
             case _:
                 raise AssertionError(f"{type(plan).__name__} was not refused by choose")
 
-    def _filter(self, plan: Filter, *, timed: bool) -> str:
-        head = self._plan(plan.input, timed=timed)
+    @staticmethod
+    def _below_alias(plan: Alias, time: Column) -> Column:
+        field = next(f for f in plan.input.schema if not f.hidden and f.name == time[1])
+        return field.relation, field.name
+
+    def _members(self, plan: Union, time: Column | None) -> list[str]:
+        at = [f.name for f in plan.schema].index(time[1]) if time else 0
+        frames = []
+        for member in plan.members:
+            field = [f for f in member.schema if not f.hidden][at]
+            of_member = (field.relation, field.name) if time else None
+            frames.append(self._plan(member, time=of_member))
+        return frames
+
+    def _filter(self, plan: Filter, time: Column | None) -> str:
+        head = self._plan(plan.input, time=time)
         condition = literal(sql_of(plan.condition, plan.input.schema))
         clause = f"{plan.clause} {self._condition_text(plan.condition)}"
         return self._step(clause, "filtered", head, Call("where", (condition,)))
 
-    def _project(self, plan: Project, *, timed: bool) -> str:
+    def _project(self, plan: Project, time: Column | None) -> str:
         schema = [f for f in plan.input.schema if not f.hidden]
-        head = self._plan(plan.input, timed=timed)
+        below = time and next(i.scalar.column for i in plan.items if i.name == time[1])
+        head = self._plan(plan.input, time=below)
         same = [(i.name, i.scalar.column) for i in plan.items]
-        if same == [(f.name, (f.relation, f.name)) for f in schema]:
+        is_all = same == [(f.name, (f.relation, f.name)) for f in schema]
+        if is_all and not _has_own_columns(plan.input):
             return head  # SELECT *
         columns = [literal(item_sql(i, plan.input.schema)) for i in plan.items]
-        if timed:
+        if time:
             columns.append(literal(self.event_time))
         return self._step(
             self._select_list(plan.items), "selected", head, Call("selectExpr", tuple(columns))
@@ -173,25 +193,10 @@ class QueryEmitter:
         listed = ", ".join(w for w in written if w.upper() != "SELECT")
         return f"SELECT {listed}" if listed else "the columns under the sink's names"
 
-    def _join(self, plan: Join, *, timed: bool) -> str:
-        first, *others = plan.sides
-        joined = self._aliased(first.input, timed=timed and first.input.is_streaming)
-        for side in others:
-            frame = self._aliased(side.input, timed=timed and side.input.is_streaming)
-            if side.on is None:
-                clause = f"FROM …, {self._text(side.input.span)}"
-                call = Call("crossJoin", (frame,))
-            else:
-                on = f"F.expr({literal(to_sql(side.on.tree))})"
-                clause = f"{side.kind} JOIN … ON {self._text(side.on.span)}"
-                call = Call("join", (frame, on, literal(side.kind.lower())))
-            joined = self._step(clause, "joined", joined, call)
-        return joined
-
-    def _aliased(self, plan: Plan, *, timed: bool) -> str:
-        frame = self._plan(plan, timed=timed)
-        relation = plan.schema[0].relation
-        return f"{frame}.alias({literal(relation)})" if relation else frame
+    def _join(self, plan: Join, time: Column | None) -> str:
+        return JoinSteps(
+            plan, self._step, self._text, lambda p, t: self._plan(p, time=t), self.event_time, time
+        ).emit()
 
     def _order(self, plan: Order) -> str:
         columns, words = [], []
@@ -215,7 +220,8 @@ class QueryEmitter:
         assert isinstance(plan, Aggregate)
         chosen = self.choice.plan_of(plan)
         steps = AggregateSteps(plan, chosen, self._step, self._text, self.event_time, timed)
-        result = steps.emit(self._plan(plan.input, timed=_is_windowed(plan.input)))
+        time = time_of(plan) if _brings_time(plan.input) else None
+        result = steps.emit(self._plan(plan.input, time=time.column if time else None))
         if having:
             condition = literal(to_sql(steps.over_result(having.condition.tree)))
             clause = f"HAVING {self._condition_text(having.condition)}"
@@ -227,9 +233,17 @@ class QueryEmitter:
         return self._step(clause, "selected", result, Call("selectExpr", tuple(columns)))
 
 
-def _is_windowed(plan: Plan) -> bool:
-    """Do the rows of a stream come from an aggregate, whose event time Spark must be told of?"""
-    return any(isinstance(n, Aggregate) and n.is_streaming for n in walk(plan))
+def _brings_time(plan: Plan) -> bool:
+    """Do the rows of a stream come from what keeps state, so that Spark must be told of their event
+    time?"""
+    return any(map(keeps_state, walk(plan)))
+
+
+def _has_own_columns(plan: Plan) -> bool:
+    """Is it a join of streams, with the columns that it was joined by?"""
+    while isinstance(plan, Filter):
+        plan = plan.input
+    return isinstance(plan, Join) and keeps_state(plan)
 
 
 def _has_equals(plan: Plan) -> bool:
@@ -261,8 +275,8 @@ def _trees(plan: Plan) -> Iterator[exp.Expression]:
 
 
 def _free_column(name: str, plan: Plan) -> str:
-    """A name that no column anywhere in the plan has."""
+    """A name that no column anywhere in the plan has, nor begins with."""
     taken = {f.name.casefold() for node in walk(plan) for f in node.schema}
-    while name in taken:
+    while any(t.startswith(name) for t in taken):
         name += "_"
     return name

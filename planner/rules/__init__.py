@@ -9,6 +9,7 @@ from itertools import islice
 from ssql.planner.logical import Plan, Query, walk
 from ssql.planner.rules.distinct_as_groups import distinct_as_groups
 from ssql.planner.rules.fold_constants import fold_constants
+from ssql.planner.rules.join_conditions import join_conditions
 from ssql.planner.rules.merge_aggregates import merge_aggregates
 from ssql.planner.rules.prune_columns import prune_columns
 from ssql.planner.rules.push_filters import push_filters
@@ -39,6 +40,8 @@ RULES = (
     Rule(distinct_as_groups, "DISTINCT is a group for each row, which closes with its instant"),
     # Before aggregates are merged: a filter that stands between them is in the way.
     Rule(push_filters, "conditions are met before rows are aggregated or computed on"),
+    # After filters have moved: some of them stand over a join only then.
+    Rule(join_conditions, "a condition on two sides of a join is the join's own"),
     # Before columns are pruned: it uses fewer of them.
     Rule(merge_aggregates, "an aggregate of aggregates is one aggregate, over the rows"),
     # Last, when it is known who uses what.

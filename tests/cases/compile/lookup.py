@@ -54,7 +54,7 @@ def read_hosts(spark: SparkSession) -> DataFrame:
 
 
 def query_1(a: DataFrame, hosts: DataFrame) -> DataFrame:
-    # LEFT JOIN … ON p.srcIP = h.ip
+    # LEFT JOIN hosts ON p.srcIP = h.ip
     joined = a.alias("p").join(hosts.alias("h"), F.expr("p.srcIP = h.ip"), "left")
     # SELECT p.srcIP, h.host_id
     return joined.selectExpr("p.srcIP AS srcIP", "h.host_id AS host_id")
@@ -63,16 +63,16 @@ def query_1(a: DataFrame, hosts: DataFrame) -> DataFrame:
 def query_2(a: DataFrame, b: DataFrame, hosts: DataFrame) -> DataFrame:
     # UNION ALL
     m = a.union(b)
-    # FROM …, hosts
-    joined = m.alias("m").crossJoin(hosts.alias("h1"))
-    # WHERE h1.ip = m.srcIP AND m.len > 10
-    filtered = joined.where("h1.ip = m.srcIP AND m.len > 10")
+    # INNER JOIN hosts ON h1.ip = m.srcIP
+    joined = m.alias("m").join(hosts.alias("h1"), F.expr("h1.ip = m.srcIP"), "inner")
+    # WHERE m.len > 10
+    filtered = joined.where("m.len > 10")
     # SELECT h1.host_id AS from_host, m.len
     return filtered.selectExpr("h1.host_id AS from_host", "m.len AS len")
 
 
 def query_3(a: DataFrame, hosts: DataFrame) -> DataFrame:
-    # INNER JOIN … ON p.srcIP = h.ip
+    # INNER JOIN hosts ON p.srcIP = h.ip
     joined = a.alias("p").join(hosts.alias("h"), F.expr("p.srcIP = h.ip"), "inner")
     # SELECT h.host_id, p.ts
     named = joined.selectExpr("h.host_id AS host_id", "p.ts AS ts")

@@ -45,7 +45,7 @@ def read_packets_3(packets: DataFrame) -> DataFrame:
 
 
 def query_2(packets: DataFrame, t: DataFrame) -> DataFrame:
-    # INNER JOIN … ON packets.a = t.a
+    # INNER JOIN t ON packets.a = t.a
     joined = packets.alias("packets").join(
         t.alias("t"),
         F.expr("packets.a = t.a"),

@@ -66,12 +66,10 @@ def query_2(packets: DataFrame) -> DataFrame:
 def query_3(hosts: DataFrame) -> DataFrame:
     # WHERE ip > '10'
     a = hosts.where("ip > '10'")
-    # FROM …, (SELECT * FROM hosts WHERE ip > '10')
-    joined = a.alias("a").crossJoin(a.alias("b"))
-    # WHERE a.ip < b.ip
-    filtered = joined.where("a.ip < b.ip")
+    # INNER JOIN (SELECT * FROM hosts WHERE ip > '10') ON a.ip < b.ip
+    joined = a.alias("a").join(a.alias("b"), F.expr("a.ip < b.ip"), "inner")
     # SELECT a.host, b.host AS other
-    return filtered.selectExpr("a.host AS host", "b.host AS other")
+    return joined.selectExpr("a.host AS host", "b.host AS other")
 
 
 def query_4(packets: DataFrame) -> DataFrame:

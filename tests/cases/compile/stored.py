@@ -30,14 +30,16 @@ def read_hosts(spark: SparkSession) -> DataFrame:
 
 
 def query_1(packet_table: DataFrame, hosts: DataFrame) -> DataFrame:
-    # FROM …, Hosts
-    joined = packet_table.alias("T").crossJoin(hosts.alias("h1"))
-    # FROM …, Hosts
-    joined_2 = joined.crossJoin(hosts.alias("h2"))
-    # WHERE h1.ip = T.from_ip AND h2.ip = T.to_ip
-    filtered = joined_2.where("h1.ip = T.from_ip AND h2.ip = T.to_ip")
+    # INNER JOIN Hosts ON h1.ip = T.from_ip
+    joined = packet_table.alias("T").join(
+        hosts.alias("h1"),
+        F.expr("h1.ip = T.from_ip"),
+        "inner",
+    )
+    # INNER JOIN Hosts ON h2.ip = T.to_ip
+    joined_2 = joined.join(hosts.alias("h2"), F.expr("h2.ip = T.to_ip"), "inner")
     # GROUP BY from_host, to_host
-    grouped = filtered.groupBy(
+    grouped = joined_2.groupBy(
         F.expr("h1.host_id AS from_host"),
         F.expr("h2.host_id AS to_host"),
     )

@@ -113,7 +113,7 @@ def query_5(packets: DataFrame, hosts: DataFrame) -> DataFrame:
     p = packets.selectExpr("srcIP", "len * 8 AS bits", "ts")
     # SELECT ip, host
     h = hosts.selectExpr("ip", "host")
-    # INNER JOIN … ON p.srcIP = h.ip
+    # INNER JOIN (SELECT ip, host, lower(room) AS room FROM hosts) ON p.srcIP = h.ip
     joined = p.alias("p").join(h.alias("h"), F.expr("p.srcIP = h.ip"), "inner")
     # SELECT p.bits, h.host
     return joined.selectExpr("p.bits AS bits", "h.host AS host")
