@@ -107,13 +107,8 @@ class JoinSteps:
         relation = given.side.input.schema[0].relation
         alias = (Call("alias", (literal(relation),)),) if relation else ()
         if given.calls:
-            return self.step(
-                "its time in a column of its own: Spark takes one a side",
-                "timed",
-                given.frame,
-                *given.calls,
-                *alias,
-            )
+            about = "its time in a column of its own: Spark takes one a side"
+            return self.step(about, "timed", given.frame, *given.calls, *alias)
         return f"{given.frame}.alias({literal(relation)})" if relation else given.frame
 
     # -------------------------------------------------------------- one join
@@ -244,13 +239,9 @@ class JoinSteps:
     # -------------------------------------------------------------- the time of a result
 
     def _marked(self, frame: str, sql: str, name: str) -> str:
-        return self.step(
-            "the time of the results",
-            "timed",
-            frame,
-            Call("withColumn", (literal(name), f"F.expr({literal(sql)})")),
-            Call("withMetadata", (literal(name), _EVENT_TIME)),
-        )
+        named = (literal(name), f"metadata={_EVENT_TIME}")
+        time = Nested(f"F.expr({literal(sql)}).alias(", named, ")")
+        return self.step("the time of the results", "timed", frame, Call("select", ('"*"', time)))
 
 
 def _range(given: _Input) -> int:

@@ -187,9 +187,12 @@ def query_6(a: DataFrame, b: DataFrame, c: DataFrame, names: DataFrame) -> DataF
         "inner",
     )
     # the time of the results
-    timed_3 = (
-        joined.withColumn("event_time_to_2", F.expr("greatest(a.ts, b.ts)"))
-        .withMetadata("event_time_to_2", {"spark.watermarkDelayMs": 0})
+    timed_3 = joined.select(
+        "*",
+        F.expr("greatest(a.ts, b.ts)").alias(
+            "event_time_to_2",
+            metadata={"spark.watermarkDelayMs": 0},
+        ),
     )
     # INNER JOIN names ON names.k = a.k
     joined_2 = timed_3.join(names.alias("names"), F.expr("names.k = a.k"), "inner")
@@ -266,9 +269,9 @@ def query_8(a: DataFrame, b: DataFrame) -> DataFrame:
         "inner",
     )
     # the time of the results
-    timed_3 = (
-        joined.withColumn("event_time", F.expr("a.ts"))
-        .withMetadata("event_time", {"spark.watermarkDelayMs": 0})
+    timed_3 = joined.select(
+        "*",
+        F.expr("a.ts").alias("event_time", metadata={"spark.watermarkDelayMs": 0}),
     )
     # GROUP BY a.ts, b.ts
     grouped = timed_3.groupBy(
@@ -306,9 +309,9 @@ def query_9(a: DataFrame, b: DataFrame) -> DataFrame:
         "inner",
     )
     # the time of the results
-    timed_3 = (
-        joined.withColumn("event_time", F.expr("b.ts"))
-        .withMetadata("event_time", {"spark.watermarkDelayMs": 0})
+    timed_3 = joined.select(
+        "*",
+        F.expr("b.ts").alias("event_time", metadata={"spark.watermarkDelayMs": 0}),
     )
     # panes of 1 minute GROUP BY a.k
     by_pane = timed_3.groupBy(

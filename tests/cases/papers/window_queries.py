@@ -711,9 +711,9 @@ def query_20(s0: DataFrame, s1: DataFrame) -> DataFrame:
         "inner",
     )
     # the time of the results
-    timed_3 = (
-        joined.withColumn("event_time", F.expr("S0.ts"))
-        .withMetadata("event_time", {"spark.watermarkDelayMs": 0})
+    timed_3 = joined.select(
+        "*",
+        F.expr("S0.ts").alias("event_time", metadata={"spark.watermarkDelayMs": 0}),
     )
     # WHERE S0.flags = 'SYN' AND S1.flags = 'SYN_ACK'
     filtered = timed_3.where("S0.flags = 'SYN' AND S1.flags = 'SYN_ACK'")
@@ -757,9 +757,9 @@ def query_21(m1: DataFrame, m2: DataFrame) -> DataFrame:
         "inner",
     )
     # the time of the results
-    timed_3 = (
-        joined.withColumn("event_time", F.expr("M1.ts"))
-        .withMetadata("event_time", {"spark.watermarkDelayMs": 0})
+    timed_3 = joined.select(
+        "*",
+        F.expr("M1.ts").alias("event_time", metadata={"spark.watermarkDelayMs": 0}),
     )
     # [RANGE 1 minute, SLIDE 1 minute, WA M1.ts]
     grouped = timed_3.groupBy(F.window("event_time", "1 minute"))

@@ -13,123 +13,146 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 
-def read_a(spark: SparkSession) -> DataFrame:
-    # CREATE STREAM a
+def read_packets(spark: SparkSession) -> DataFrame:
+    # CREATE STREAM packets
     return (
         spark.readStream.format("json")
-        .schema("k STRING, v INT, ts TIMESTAMP")
-        .load("data/a")
+        .schema("srcIP STRING, destIP STRING, len INT, ts TIMESTAMP")
+        .load("data/packets")
     )
 
 
-def accept_a(a: DataFrame) -> DataFrame:
+def accept_packets(packets: DataFrame) -> DataFrame:
     # rows without a time, or with an absurd one, are left out
-    timed = a.where("ts BETWEEN '1970-01-01' AND '2200-01-01'")
+    timed = packets.where("ts BETWEEN '1970-01-01' AND '2200-01-01'")
     # WATERMARK FOR ts AS ts - INTERVAL 5 seconds, and a join of Spark's drops a row at
     #   the watermark
     return timed.withWatermark("ts", "5001 milliseconds")
 
 
-def read_b(spark: SparkSession) -> DataFrame:
-    # CREATE STREAM b
+def read_others(spark: SparkSession) -> DataFrame:
+    # CREATE STREAM others
     return (
         spark.readStream.format("json")
-        .schema("k STRING, v INT, ts TIMESTAMP")
-        .load("data/b")
+        .schema("srcIP STRING, destIP STRING, len INT, ts TIMESTAMP")
+        .load("data/others")
     )
 
 
-def accept_b(b: DataFrame) -> DataFrame:
+def accept_others(others: DataFrame) -> DataFrame:
     # rows without a time, or with an absurd one, are left out
-    timed = b.where("ts BETWEEN '1970-01-01' AND '2200-01-01'")
+    timed = others.where("ts BETWEEN '1970-01-01' AND '2200-01-01'")
     # WATERMARK FOR ts AS ts - INTERVAL 5 seconds, and a join of Spark's drops a row at
     #   the watermark
     return timed.withWatermark("ts", "5001 milliseconds")
 
 
-def read_names(spark: SparkSession) -> DataFrame:
-    # CREATE TABLE names
-    return spark.read.format("csv").schema("k STRING, name STRING").load("names.csv")
+def read_hosts(spark: SparkSession) -> DataFrame:
+    # CREATE TABLE hosts
+    return (
+        spark.read.format("csv")
+        .schema("ip STRING, host STRING, room STRING")
+        .load("hosts.csv")
+    )
 
 
-def read_more(spark: SparkSession) -> DataFrame:
-    # CREATE TABLE more
-    return spark.read.format("csv").schema("k STRING, name STRING").load("more.csv")
-
-
-def query_1(a: DataFrame, b: DataFrame) -> DataFrame:
-    # INNER JOIN b ON a.k = b.k AND a.v < b.v within the windows of both sides
-    joined = a.alias("a").join(
-        b.alias("b"),
+def query_1(packets: DataFrame, others: DataFrame) -> DataFrame:
+    # INNER JOIN others ON p.srcIP = o.destIP AND p.len < o.len within the windows of
+    #   both sides
+    joined = packets.alias("p").join(
+        others.alias("o"),
         [
-            F.expr("a.k = b.k"),
-            F.expr("a.v < b.v"),
-            F.expr("b.ts > a.ts - INTERVAL 1 minute"),
-            F.expr("b.ts < a.ts + INTERVAL 1 minute"),
+            F.expr("p.srcIP = o.destIP"),
+            F.expr("p.len < o.len"),
+            F.expr("o.ts > p.ts - INTERVAL 1 minute"),
+            F.expr("o.ts < p.ts + INTERVAL 1 minute"),
         ],
         "inner",
     )
-    # WHERE a.v > 3
-    filtered = joined.where("a.v > 3")
-    # SELECT a.k, b.v
-    return filtered.selectExpr("a.k AS k", "b.v AS v")
+    # WHERE p.len > 40
+    filtered = joined.where("p.len > 40")
+    # SELECT p.srcIP, o.len
+    return filtered.selectExpr("p.srcIP AS srcIP", "o.len AS len")
 
 
-def query_2(a: DataFrame, names: DataFrame) -> DataFrame:
-    # INNER JOIN names ON a.k = names.k AND a.v > length(name)
-    joined = a.alias("a").join(
-        names.alias("names"),
-        [F.expr("a.k = names.k"), F.expr("a.v > length(names.name)")],
+def query_2(packets: DataFrame, hosts: DataFrame) -> DataFrame:
+    # INNER JOIN hosts ON srcIP = ip AND len > length(host)
+    joined = packets.alias("packets").join(
+        hosts.alias("hosts"),
+        [
+            F.expr("packets.srcIP = hosts.ip"),
+            F.expr("packets.len > length(hosts.host)"),
+        ],
         "inner",
     )
-    # SELECT a.k, name
-    return joined.selectExpr("a.k AS k", "names.name AS name")
+    # SELECT srcIP, host
+    return joined.selectExpr("packets.srcIP AS srcIP", "hosts.host AS host")
 
 
-def query_3(a: DataFrame, b: DataFrame) -> DataFrame:
-    # FULL JOIN b ON a.k = b.k within the windows of both sides
-    joined = a.alias("a").join(
-        b.alias("b"),
+def query_3(packets: DataFrame, others: DataFrame) -> DataFrame:
+    # FULL JOIN others ON p.srcIP = o.destIP within the windows of both sides
+    joined = packets.alias("p").join(
+        others.alias("o"),
         [
-            F.expr("a.k = b.k"),
-            F.expr("b.ts > a.ts - INTERVAL 1 minute"),
-            F.expr("b.ts < a.ts + INTERVAL 1 minute"),
+            F.expr("p.srcIP = o.destIP"),
+            F.expr("o.ts > p.ts - INTERVAL 1 minute"),
+            F.expr("o.ts < p.ts + INTERVAL 1 minute"),
         ],
         "full",
     )
-    # WHERE a.v < b.v
-    filtered = joined.where("a.v < b.v")
-    # SELECT a.k, b.v
-    return filtered.selectExpr("a.k AS k", "b.v AS v")
+    # WHERE p.len < o.len
+    filtered = joined.where("p.len < o.len")
+    # SELECT p.srcIP, o.len
+    return filtered.selectExpr("p.srcIP AS srcIP", "o.len AS len")
 
 
-def query_4(a: DataFrame, names: DataFrame) -> DataFrame:
-    # LEFT JOIN names ON a.k = names.k
-    joined = a.alias("a").join(names.alias("names"), F.expr("a.k = names.k"), "left")
-    # WHERE a.k < name
-    filtered = joined.where("a.k < names.name")
-    # SELECT a.k, name
-    return filtered.selectExpr("a.k AS k", "names.name AS name")
+def query_4(packets: DataFrame, hosts: DataFrame) -> DataFrame:
+    # LEFT JOIN hosts ON srcIP = ip
+    joined = packets.alias("packets").join(
+        hosts.alias("hosts"),
+        F.expr("packets.srcIP = hosts.ip"),
+        "left",
+    )
+    # WHERE srcIP < host
+    filtered = joined.where("packets.srcIP < hosts.host")
+    # SELECT srcIP, host
+    return filtered.selectExpr("packets.srcIP AS srcIP", "hosts.host AS host")
 
 
-def query_5(a: DataFrame, names: DataFrame, more: DataFrame) -> DataFrame:
-    # INNER JOIN names ON a.k = names.k
-    joined = a.alias("a").join(names.alias("names"), F.expr("a.k = names.k"), "inner")
-    # LEFT JOIN more ON more.k = a.k
-    joined_2 = joined.join(more.alias("more"), F.expr("more.k = a.k"), "left")
-    # WHERE more.name = names.name
-    filtered = joined_2.where("more.name = names.name")
-    # SELECT a.k, names.name, more.name
-    return filtered.selectExpr("a.k AS k", "names.name AS name", "more.name AS name_1")
+def query_5(packets: DataFrame, hosts: DataFrame) -> DataFrame:
+    # INNER JOIN hosts ON srcIP = h.ip
+    joined = packets.alias("packets").join(
+        hosts.alias("h"),
+        F.expr("packets.srcIP = h.ip"),
+        "inner",
+    )
+    # LEFT JOIN hosts ON more.ip = destIP
+    joined_2 = joined.join(
+        hosts.alias("more"),
+        F.expr("more.ip = packets.destIP"),
+        "left",
+    )
+    # WHERE more.host = h.host
+    filtered = joined_2.where("more.host = h.host")
+    # SELECT srcIP, h.host, more.host AS other
+    return filtered.selectExpr(
+        "packets.srcIP AS srcIP",
+        "h.host AS host",
+        "more.host AS other",
+    )
 
 
-def query_6(a: DataFrame, names: DataFrame) -> DataFrame:
-    # INNER JOIN names ON a.k = names.k
-    joined = a.alias("a").join(names.alias("names"), F.expr("a.k = names.k"), "inner")
-    # WHERE a.v < rand() * length(name)
-    filtered = joined.where("a.v < rand() * length(names.name)")
-    # SELECT a.k, name
-    return filtered.selectExpr("a.k AS k", "names.name AS name")
+def query_6(packets: DataFrame, hosts: DataFrame) -> DataFrame:
+    # INNER JOIN hosts ON srcIP = ip
+    joined = packets.alias("packets").join(
+        hosts.alias("hosts"),
+        F.expr("packets.srcIP = hosts.ip"),
+        "inner",
+    )
+    # WHERE len < hash(host)
+    filtered = joined.where("packets.len < hash(hosts.host)")
+    # SELECT srcIP, host
+    return filtered.selectExpr("packets.srcIP AS srcIP", "hosts.host AS host")
 
 
 def main() -> None:
@@ -138,21 +161,45 @@ def main() -> None:
         .config("spark.sql.session.timeZone", "UTC")
         .getOrCreate()
     )
-    a = accept_a(read_a(spark))
-    b = accept_b(read_b(spark))
-    names = read_names(spark)
-    more = read_more(spark)
-    query_1(a, b).writeStream.format("console").option("truncate", False).start()
-    query_2(a, names).writeStream.format("console").option("truncate", False).start()
-    query_3(a, b).writeStream.format("console").option("truncate", False).start()
-    query_4(a, names).writeStream.format("console").option("truncate", False).start()
+    packets = accept_packets(read_packets(spark))
+    others = accept_others(read_others(spark))
+    hosts = read_hosts(spark)
     (
-        query_5(a, names, more)
+        query_1(packets, others)
         .writeStream.format("console")
         .option("truncate", False)
         .start()
     )
-    query_6(a, names).writeStream.format("console").option("truncate", False).start()
+    (
+        query_2(packets, hosts)
+        .writeStream.format("console")
+        .option("truncate", False)
+        .start()
+    )
+    (
+        query_3(packets, others)
+        .writeStream.format("console")
+        .option("truncate", False)
+        .start()
+    )
+    (
+        query_4(packets, hosts)
+        .writeStream.format("console")
+        .option("truncate", False)
+        .start()
+    )
+    (
+        query_5(packets, hosts)
+        .writeStream.format("console")
+        .option("truncate", False)
+        .start()
+    )
+    (
+        query_6(packets, hosts)
+        .writeStream.format("console")
+        .option("truncate", False)
+        .start()
+    )
     spark.streams.awaitAnyTermination()
 
 
