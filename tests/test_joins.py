@@ -89,7 +89,7 @@ def _conditions(draw: st.DrawFn, at: int, *, is_theta_allowed: bool) -> tuple[On
 
 @pytest.mark.spark
 @settings(
-    max_examples=12,
+    max_examples=8,
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
