@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from sqlglot import exp
 
 from ssql.planner.catalog import Stream
 from ssql.planner.logical import (
@@ -28,9 +30,6 @@ EARLIEST, LATEST = "1970-01-01", "2200-01-01"
 CLOSING_US = 1
 
 
-Column = tuple[str | None, str]  # the relation, and the name
-
-
 def shifts(plan: Plan, name: str, relation: str | None = None) -> set[int | None]:
     """How a time column of a plan relates to the event time that Spark tracks below it.
 
@@ -43,19 +42,19 @@ def shifts(plan: Plan, name: str, relation: str | None = None) -> set[int | None
         case Aggregate(window=TimeWindow() as window):
             # Its own windows were shifted by as much as the time that they go by.
             length_us = window.range_us if name == "window_start" else 0
-            inner = _shifts_of(plan.input, window.attribute)
+            inner = shifts_of(plan.input, window.attribute)
             return {(shift or 0) + length_us - CLOSING_US for shift in inner}
         case Aggregate(window=LandmarkWindow() as window):
-            return {(s or 0) - CLOSING_US for s in _shifts_of(plan.input, window.attribute)}
+            return {(s or 0) - CLOSING_US for s in shifts_of(plan.input, window.attribute)}
         case Aggregate(window=TupleWindow() as window):  # such a window ends with a row
             length_us = window.range_us if name == "window_start" else 0
-            return {(s or 0) + length_us for s in _shifts_of(plan.input, window.attribute)}
+            return {(s or 0) + length_us for s in shifts_of(plan.input, window.attribute)}
         case Aggregate():
             key = next(k for k in plan.keys if k.name == name)
-            return {shift or 0 for shift in _shifts_of(plan.input, key.scalar)}
+            return {shift or 0 for shift in shifts_of(plan.input, key.scalar)}
         case Project():
             item = next(i for i in plan.items if i.name == name)
-            return _shifts_of(plan.input, item.scalar)
+            return shifts_of(plan.input, item.scalar)
         case Filter():
             return shifts(plan.input, name, relation)
         case Alias():
@@ -97,8 +96,21 @@ def joined_streams(plan: Plan) -> Iterator[Stream]:
                     waiting += below.inputs
 
 
-def _shifts_of(plan: Plan, time: Scalar) -> set[int | None]:
-    return shifts(plan, time.column[1], time.column[0]) if time.column else {None}
+def shifts_of(plan: Plan, time: Scalar) -> set[int | None]:
+    """The same for the time of a plan's rows; what is no column is the time of a join's results,
+    the latest of its sides'."""
+    if time.column is None:
+        return {0}
+    relation, name = time.column
+    return shifts(plan, name, relation)
+
+
+def latest(times: Sequence[Scalar]) -> Scalar:
+    """The latest of several times."""
+    if len(times) == 1:
+        return times[0]
+    tree = exp.Anonymous(this="greatest", expressions=[t.tree.copy() for t in times])
+    return Scalar(tree=tree, type=times[0].type)
 
 
 def time_of(plan: Aggregate) -> Scalar | None:
@@ -110,7 +122,6 @@ def time_of(plan: Aggregate) -> Scalar | None:
         return None
     times = [f for f in plan.input.schema if f.progressing]
     if isinstance(plan.window, RowWindow):
-        time = times[0]
-        return Scalar(tree=column(time.name, time.relation), type=time.type)
+        return latest([Scalar(tree=column(t.name, t.relation), type=t.type) for t in times])
     names = {(f.relation, f.name) for f in times}
     return next((k.scalar for k in plan.keys if k.scalar.column in names), None)

@@ -321,30 +321,116 @@ def test_groups_of_a_join(spark: Any, traffic: tuple[str, dict[str, list[Row]]])
     assert ran.summaries[0].late == 0
 
 
-@pytest.mark.spark
-@pytest.mark.parametrize(
-    ("plan", "side"), [("wid", "M1"), ("paned", "M2"), ("rolling", "M1"), ("adaptwid", "M2")]
-)
-def test_windows_over_a_join(
-    spark: Any, traffic: tuple[str, dict[str, list[Row]]], plan: str, side: str
-) -> None:
-    """Q7-2, on either side's time, and a second stream that lags by a minute."""
-    ddl, rows = traffic
-    ran = run_text(
-        f"""{ddl}
-        SELECT count(*) [RANGE 1 minute, SLIDE 1 minute, WA {side}.ts]
-        FROM M1 [RANGE 9 seconds, WA ts], M2 [RANGE 9 seconds, WA ts]
-        WHERE {FOUR_PAIRS.format("M2")};""",
-        plan,
-        until_done=True,
-    )
+REPLIES = f"""M1 [RANGE 9 seconds, WA ts], M2 [RANGE 9 seconds, WA ts]
+        WHERE {FOUR_PAIRS.format("M2")}"""
+
+
+def replies(rows: dict[str, list[Row]], time: str) -> list[Row]:
+    """What that join gives, in order of its times, at the time of one of its sides, or at the
+    latest of both."""
     pairs = joined(rows["M1"], rows["M2"], meets(sliding(9 * SECOND, 9 * SECOND), *PAIRS))
     assert len(pairs) > 3
+    pairs.sort(key=lambda p: (max(p[0]["ts"], p[1]["ts"]), p[0]["ts"], p[1]["ts"]))
+    times = {"M1": lambda a, b: a, "M2": lambda a, b: b, "latest": max}
+    return [{**a, "ts": times[time](a["ts"], b["ts"])} for a, b in pairs]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("plan", "time"),
+    [
+        ("wid", "M1"),
+        ("paned", "M2"),
+        ("rolling", "M1"),
+        ("adaptwid", "M2"),
+        ("wid", "latest"),
+        ("adaptwid", "latest"),
+    ],
+)
+def test_windows_over_a_join(
+    spark: Any, traffic: tuple[str, dict[str, list[Row]]], plan: str, time: str
+) -> None:
+    """Q7-2, on either side's time or, where none is named, on the result's."""
+    ddl, rows = traffic
+    by = "" if time == "latest" else f", WA {time}.ts"
+    text = f"SELECT count(*) [RANGE 1 minute, SLIDE 1 minute{by}] FROM {REPLIES};"
+    ran = run_text(ddl + text, plan, until_done=True)
     counts = WindowQuery(
         range_us=MINUTE,
         slide_us=MINUTE,
         aggregates=(Aggregate(name="count(*)", function="count"),),
     )
-    found = [a if side == "M1" else b for a, b in pairs]
-    assert same(ran.rows, evaluate(counts, found, tuple(FLAGGED))) is None
+    assert same(ran.rows, evaluate(counts, replies(rows, time), tuple(FLAGGED))) is None
     assert ran.summaries[0].late == 0
+
+
+@pytest.mark.spark
+def test_windows_over_a_sub_query_with_a_join(
+    spark: Any, traffic: tuple[str, dict[str, list[Row]]]
+) -> None:
+    """Times have other names there."""
+    ddl, rows = traffic
+    ran = run_text(
+        f"""{ddl}
+        SELECT who, count(*) AS n [RANGE 1 minute, WA at]
+        FROM (SELECT M1.srcIP AS who, M2.ts AS at, M1.ts AS before FROM {REPLIES}) q
+        WHERE who <> '10.0.0.1' GROUP BY who;""",
+        until_done=True,
+    )
+    counts = WindowQuery(
+        range_us=MINUTE,
+        slide_us=MINUTE,
+        keys=("who",),
+        aggregates=(Aggregate(name="n", function="count"),),
+    )
+    found = [{"who": r["srcIP"], "ts": r["ts"]} for r in replies(rows, "M2")]
+    kept = [r for r in found if r["who"] != "10.0.0.1"]
+    assert same(ran.rows, evaluate(counts, kept, ("who", "ts"))) is None
+
+
+@pytest.mark.spark
+def test_rows_of_a_join_are_numbered(spark: Any, traffic: tuple[str, dict[str, list[Row]]]) -> None:
+    """In the order of the results' times; those that tie, by the times of their sides."""
+    ddl, rows = traffic
+    ran = run_text(
+        f"{ddl}SELECT count(*) AS n, max(M1.len) AS top [RANGE 3 rows, SLIDE 1 row, WA row-num]"
+        f" FROM {REPLIES};",
+        until_done=True,
+    )
+    lens = [r["len"] for r in replies(rows, "latest")]
+    expected = []
+    for w in range(len(lens) + 2):  # the last windows run out
+        inside = lens[max(0, w - 2) : w + 1]
+        expected.append(
+            {"window_start": w - 2, "window_end": w + 1, "n": len(inside), "top": max(inside)}
+        )
+    assert same(ran.rows, expected) is None
+
+
+@pytest.mark.spark
+def test_a_join_of_windows(spark: Any, traffic: tuple[str, dict[str, list[Row]]]) -> None:
+    ddl, rows = traffic
+    counted = "SELECT srcIP, count(*) AS n [RANGE 1 minute] FROM {} GROUP BY srcIP"
+    ran = run_text(
+        f"""{ddl}
+        SELECT a.srcIP, a.n AS before, b.n AS after, b.window_end AS ts
+        FROM ({counted.format("M1")}) a [RANGE 90 seconds, WA window_end],
+             ({counted.format("M2")}) b [RANGE 1 second, WA window_end]
+        WHERE a.srcIP = b.srcIP AND a.window_end < b.window_end;""",
+        until_done=True,
+    )
+    counts = WindowQuery(
+        range_us=MINUTE,
+        slide_us=MINUTE,
+        keys=("srcIP",),
+        aggregates=(Aggregate(name="n", function="count"),),
+    )
+    ones, others = (evaluate(counts, rows[s], tuple(FLAGGED)) for s in ("M1", "M2"))
+    expected = [
+        {"srcIP": a["srcIP"], "before": a["n"], "after": b["n"], "ts": b["window_end"]}
+        for a in ones
+        for b in others
+        if a["srcIP"] == b["srcIP"] and 0 < b["window_end"] - a["window_end"] < 90 * SECOND
+    ]
+    assert len(expected) > 5
+    assert same(ran.rows, expected) is None

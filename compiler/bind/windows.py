@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-
-from sqlglot import exp
 
 from ssql.compiler import ast, codes
 from ssql.compiler.bind.context import Context
@@ -25,6 +23,7 @@ from ssql.planner.logical import (
     StreamScan,
     walk,
 )
+from ssql.planner.progress import latest
 from ssql.planner.scalar import Scalar, column
 from ssql.planner.windows import (
     LandmarkWindow,
@@ -440,8 +439,7 @@ def join_time(plan: Plan, span: Span) -> Scalar | None:
     times = [s.time for s in join.sides if s.time is not None] if join else []
     if len(times) < 2:
         return times[0] if times else None
-    tree = exp.Anonymous(this="greatest", expressions=[t.tree.copy() for t in times])
-    return Scalar(tree=tree, type="TIMESTAMP", span=span)
+    return replace(latest(times), span=span)
 
 
 def _tumbles(plan: Plan) -> bool:

@@ -17,7 +17,7 @@ from ssql.planner.aggregates.recipes import Part, Recipe, filter_clause, opaque
 from ssql.planner.choose import AggregatePlan
 from ssql.planner.durations import spell
 from ssql.planner.logical import Aggregate, AggregateCall
-from ssql.planner.progress import shifts, time_of
+from ssql.planner.progress import shifts_of, time_of
 from ssql.planner.scalar import Named, column, to_sql
 from ssql.planner.span import NOWHERE, Span
 from ssql.planner.windows import LandmarkWindow, RowWindow, TimeWindow
@@ -89,9 +89,8 @@ class AggregateSteps:
         if attribute is None:
             return
         self.time_sql = self._sql(attribute.tree)
-        if self.plan.input.is_streaming and attribute.column:
-            relation, name = attribute.column
-            (shift,) = shifts(self.plan.input, name, relation)
+        if self.plan.input.is_streaming:
+            (shift,) = shifts_of(self.plan.input, attribute)
             if shift is not None:
                 self.time_sql, self.shift_us = self.event_time_name, shift
             elif self.plan.window is None:  # Spark takes one column of event time a stream

@@ -15,7 +15,7 @@ from ssql.compiler.emit.python import Argument, Call, Nested, literal
 from ssql.planner.durations import spell
 from ssql.planner.join_keys import is_equi_join
 from ssql.planner.logical import Join, JoinSide, Plan
-from ssql.planner.progress import Column, shifts
+from ssql.planner.progress import shifts_of
 from ssql.planner.rules.columns import columns_of
 from ssql.planner.rules.conjuncts import split
 from ssql.planner.scalar import Scalar, column, to_sql
@@ -43,15 +43,16 @@ class _Input:
 
 @dataclass(frozen=True, slots=True)
 class JoinSteps:
-    """The steps of one join. `time`: the column that is the event time of its results, for what
-    keeps state above it; None: nothing does."""
+    """The steps of one join. `time` is the event time of its results, for what keeps state above
+    it; None: nothing does. `free` makes a name that no column has, nor begins with."""
 
     plan: Join
     step: Callable[..., str]
     text: Callable[[Span], str]
-    frame_of: Callable[[Plan, Column | None], str]
+    frame_of: Callable[[Plan, Scalar | None], str]
+    free: Callable[[str], str]
     event_time_name: str
-    time: Column | None
+    time: Scalar | None
 
     def emit(self) -> str:
         streams = [s for s in self.plan.sides if s.time is not None]
@@ -70,8 +71,7 @@ class JoinSteps:
                     latest = f"greatest({', '.join(i.time for i in before)})"
                     joined = self._marked(joined, latest, event_time)
         if apart and self.time is not None:
-            relation, name = self.time
-            joined = self._marked(joined, to_sql(column(name, relation)), self.event_time_name)
+            joined = self._marked(joined, self.time.sql, self.event_time_name)
         return joined
 
     @property
@@ -81,13 +81,12 @@ class JoinSteps:
     # -------------------------------------------------------------- sides
 
     def _input(self, at: int, side: JoinSide, *, apart: bool) -> _Input:
-        if self._is_lookup or side.time is None or side.time.column is None:
+        if self._is_lookup or side.time is None:
             asked = self.time if side.input.is_streaming else None
             return _Input(side, self.frame_of(side.input, asked))
-        relation, name = side.time.column
-        frame = self.frame_of(side.input, (relation, name))
-        (shift,) = shifts(side.input, name, relation)
-        time = to_sql(column(name, relation))
+        assert side.time.column is not None, "a side goes by one of its columns"
+        frame, (shift,) = self.frame_of(side.input, side.time), shifts_of(side.input, side.time)
+        (_, name), time = side.time.column, side.time.sql
         if shift is None and not apart:
             return _Input(side, frame, (), time, time)
         own = f"{self.event_time_name}_{at + 1}"
@@ -107,8 +106,9 @@ class JoinSteps:
         relation = given.side.input.schema[0].relation
         alias = (Call("alias", (literal(relation),)),) if relation else ()
         if given.calls:
-            about = "its time in a column of its own: Spark takes one a side"
-            return self.step(about, "timed", given.frame, *given.calls, *alias)
+            about = f"the time of {relation or 'this side'} in a column of its own"
+            name = f"{relation}_timed" if relation else "timed"
+            return self.step(about, name, given.frame, *given.calls, *alias)
         return f"{given.frame}.alias({literal(relation)})" if relation else given.frame
 
     # -------------------------------------------------------------- one join
@@ -147,7 +147,7 @@ class JoinSteps:
             if not columns or (columns & own and columns - own):
                 left.append(condition)
                 continue
-            is_own, name = columns <= own, f"{self.event_time_name}_met_{at}_{number}"
+            is_own, name = columns <= own, self.free(f"met_{at}_{number + 1}")
             asked = Call("withColumn", (literal(name), f"F.expr({literal(condition.sql)})"))
             clause = f"{self.text(condition.span)}, asked before the join"
             frames[is_own] = self.step(clause, "asked", frames[is_own], asked)
@@ -215,8 +215,7 @@ class JoinSteps:
         earlier_us, later_us = max(map(_range, before)), _range(other)
         slack_us = max(abs(i.shift_us) for i in (*before, other))
         slot_us = earlier_us + later_us + 2 * slack_us
-        left = f"{self.event_time_name}_slot_{at}"
-        right = f"{left}_of_partners"
+        left, right = self.free(f"slot_{at}"), self.free(f"partner_slot_{at}")
         clause = f"no equality to join by: slots of {spell(slot_us)}"
         micros = f"unix_micros({other.event_time})"
         low = f"({micros} - {earlier_us + slack_us}) DIV {slot_us}"

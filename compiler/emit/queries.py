@@ -32,8 +32,9 @@ from ssql.planner.logical import (
     Union,
     walk,
 )
-from ssql.planner.progress import Column, keeps_state, time_of
+from ssql.planner.progress import keeps_state, time_of
 from ssql.planner.rules import MOST_OPERATORS
+from ssql.planner.rules.columns import below_alias, below_project, below_union, with_columns
 from ssql.planner.scalar import Named, Scalar, to_sql
 from ssql.planner.span import NOWHERE
 
@@ -62,7 +63,7 @@ class QueryEmitter:
         self.steps: list[_Step] = []
         # Equal parts of a plan are one DataFrame. (Not a call more for other plans, which may be as
         # deep as Python's stack allows.)
-        self._made: dict[tuple[Plan, Column | None], str] = {}
+        self._made: dict[tuple[Plan, Scalar | None], str] = {}
         self._plan = self._once if _has_equals(choice.query.plan) else self._node
 
     def body(self) -> list[str]:
@@ -105,15 +106,15 @@ class QueryEmitter:
 
     # -------------------------------------------------------------- nodes
 
-    def _once(self, plan: Plan, *, time: Column | None = None) -> str:
+    def _once(self, plan: Plan, *, time: Scalar | None = None) -> str:
         made = self._made.get((plan, time))
         if made is None:
             made = self._made[plan, time] = self._node(plan, time=time)
         return made
 
-    def _node(self, plan: Plan, *, time: Column | None = None) -> str:
-        """`time`: a column of the plan's. The rows are results of windows or joins, and bring the
-        event time that goes with it along."""
+    def _node(self, plan: Plan, *, time: Scalar | None = None) -> str:
+        """`time`: an expression over the plan's columns. The rows are results of windows or joins,
+        and bring the event time that goes with it along."""
         match plan:
             case StreamScan():
                 return self.frames[plan.stream]
@@ -124,7 +125,7 @@ class QueryEmitter:
                     "SELECT without FROM: one row", "one_row", "spark", Call("range", ("1",))
                 )
             case Alias():
-                below = time and self._below_alias(plan, time)
+                below = time and with_columns(time, below_alias(plan))
                 is_made = (plan.input, below) in self._made
                 frame = self._plan(plan.input, time=below)
                 return frame if is_made else self._renamed(frame, plan.name)
@@ -135,7 +136,9 @@ class QueryEmitter:
             case Project():
                 return self._project(plan, time)
             case Union():
-                frame, *others = self._members(plan, time)
+                times = [time and with_columns(time, below_union(plan, m)) for m in plan.members]
+                members = zip(plan.members, times, strict=True)
+                frame, *others = (self._plan(m, time=t) for m, t in members)
                 for other in others:
                     frame = self._step("UNION ALL", "united", frame, Call("union", (other,)))
                 return frame
@@ -153,29 +156,15 @@ class QueryEmitter:
             case _:
                 raise AssertionError(f"{type(plan).__name__} was not refused by choose")
 
-    @staticmethod
-    def _below_alias(plan: Alias, time: Column) -> Column:
-        field = next(f for f in plan.input.schema if not f.hidden and f.name == time[1])
-        return field.relation, field.name
-
-    def _members(self, plan: Union, time: Column | None) -> list[str]:
-        at = [f.name for f in plan.schema].index(time[1]) if time else 0
-        frames = []
-        for member in plan.members:
-            field = [f for f in member.schema if not f.hidden][at]
-            of_member = (field.relation, field.name) if time else None
-            frames.append(self._plan(member, time=of_member))
-        return frames
-
-    def _filter(self, plan: Filter, time: Column | None) -> str:
+    def _filter(self, plan: Filter, time: Scalar | None) -> str:
         head = self._plan(plan.input, time=time)
         condition = literal(sql_of(plan.condition, plan.input.schema))
         clause = f"{plan.clause} {self._condition_text(plan.condition)}"
         return self._step(clause, "filtered", head, Call("where", (condition,)))
 
-    def _project(self, plan: Project, time: Column | None) -> str:
+    def _project(self, plan: Project, time: Scalar | None) -> str:
         schema = [f for f in plan.input.schema if not f.hidden]
-        below = time and next(i.scalar.column for i in plan.items if i.name == time[1])
+        below = time and with_columns(time, below_project(plan))
         head = self._plan(plan.input, time=below)
         same = [(i.name, i.scalar.column) for i in plan.items]
         is_all = same == [(f.name, (f.relation, f.name)) for f in schema]
@@ -193,10 +182,14 @@ class QueryEmitter:
         listed = ", ".join(w for w in written if w.upper() != "SELECT")
         return f"SELECT {listed}" if listed else "the columns under the sink's names"
 
-    def _join(self, plan: Join, time: Column | None) -> str:
-        return JoinSteps(
-            plan, self._step, self._text, lambda p, t: self._plan(p, time=t), self.event_time, time
-        ).emit()
+    def _join(self, plan: Join, time: Scalar | None) -> str:
+        def frame_of(side: Plan, time: Scalar | None) -> str:
+            return self._plan(side, time=time)
+
+        def free(name: str) -> str:
+            return _free_column(name, self.choice.query.plan)
+
+        return JoinSteps(plan, self._step, self._text, frame_of, free, self.event_time, time).emit()
 
     def _order(self, plan: Order) -> str:
         columns, words = [], []
@@ -221,7 +214,7 @@ class QueryEmitter:
         chosen = self.choice.plan_of(plan)
         steps = AggregateSteps(plan, chosen, self._step, self._text, self.event_time, timed)
         time = time_of(plan) if _brings_time(plan.input) else None
-        result = steps.emit(self._plan(plan.input, time=time.column if time else None))
+        result = steps.emit(self._plan(plan.input, time=time))
         if having:
             condition = literal(to_sql(steps.over_result(having.condition.tree)))
             clause = f"HAVING {self._condition_text(having.condition)}"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ssql.planner.logical import Alias, Project
+from ssql.planner.logical import Alias, Plan, Project, Union
 from ssql.planner.scalar import Scalar, column
 
 Column = tuple[str | None, str]  # the relation, and the name
@@ -51,6 +51,13 @@ def below_alias(plan: Alias) -> Trees:
 
 def below_project(plan: Project) -> Trees:
     return {(None, i.name): i.scalar.tree for i in plan.items}
+
+
+def below_union(plan: Union, member: Plan) -> Trees:
+    """What the columns of a union are called in one of its members."""
+    fields = [f for f in member.schema if not f.hidden]
+    pairs = zip(plan.schema, fields, strict=True)
+    return {(None, whole.name): column(f.name, f.relation) for whole, f in pairs}
 
 
 def is_all(plan: Project) -> bool:

@@ -23,10 +23,17 @@ from ssql.planner.logical import (
     walk,
 )
 from ssql.planner.rules.certain import cannot_fail, is_pure
-from ssql.planner.rules.columns import Trees, below_alias, below_project, columns_of, with_columns
+from ssql.planner.rules.columns import (
+    Trees,
+    below_alias,
+    below_project,
+    below_union,
+    columns_of,
+    with_columns,
+)
 from ssql.planner.rules.conjuncts import joined, split
 from ssql.planner.rules.rebuilding import from_below, over
-from ssql.planner.scalar import Scalar, column
+from ssql.planner.scalar import Scalar
 from ssql.planner.windows import LandmarkWindow, RowWindow, TimeWindow, TupleWindow
 
 
@@ -118,11 +125,9 @@ def _in_members(plan: Union, filter: Filter) -> _Placed | None:
     placed: list[_Placed] = []
     for member in plan.members:
         fields = [f for f in member.schema if not f.hidden]
-        pairs = list(zip(plan.schema, fields, strict=True))
-        if any(f.type != whole.type for whole, f in pairs):
+        if any(f.type != whole.type for whole, f in zip(plan.schema, fields, strict=True)):
             return None  # compared as the type that Spark makes of all members
-        trees: Trees = {(None, whole.name): column(f.name, f.relation) for whole, f in pairs}
-        condition = with_columns(filter.condition, trees)
+        condition = with_columns(filter.condition, below_union(plan, member))
         one = _place(member, replace(filter, input=member, condition=condition))
         if one is None:
             return None

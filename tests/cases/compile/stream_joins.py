@@ -164,21 +164,21 @@ def query_5(a: DataFrame) -> DataFrame:
 
 
 def query_6(a: DataFrame, b: DataFrame, c: DataFrame, names: DataFrame) -> DataFrame:
-    # its time in a column of its own: Spark takes one a side
-    timed = (
+    # the time of a in a column of its own
+    a_timed = (
         a.withColumn("event_time_1", F.expr("ts"))
         .withMetadata("ts", {"is_event_time": False})
         .alias("a")
     )
-    # its time in a column of its own: Spark takes one a side
-    timed_2 = (
+    # the time of b in a column of its own
+    b_timed = (
         b.withColumn("event_time_2", F.expr("ts"))
         .withMetadata("ts", {"is_event_time": False})
         .alias("b")
     )
     # INNER JOIN b ON a.k = b.k within the windows of both sides
-    joined = timed.join(
-        timed_2,
+    joined = a_timed.join(
+        b_timed,
         [
             F.expr("a.k = b.k"),
             F.expr("event_time_2 > event_time_1 - INTERVAL 2 minutes"),
@@ -187,7 +187,7 @@ def query_6(a: DataFrame, b: DataFrame, c: DataFrame, names: DataFrame) -> DataF
         "inner",
     )
     # the time of the results
-    timed_3 = joined.select(
+    timed = joined.select(
         "*",
         F.expr("greatest(a.ts, b.ts)").alias(
             "event_time_to_2",
@@ -195,16 +195,16 @@ def query_6(a: DataFrame, b: DataFrame, c: DataFrame, names: DataFrame) -> DataF
         ),
     )
     # INNER JOIN names ON names.k = a.k
-    joined_2 = timed_3.join(names.alias("names"), F.expr("names.k = a.k"), "inner")
-    # its time in a column of its own: Spark takes one a side
-    timed_4 = (
+    joined_2 = timed.join(names.alias("names"), F.expr("names.k = a.k"), "inner")
+    # the time of c in a column of its own
+    c_timed = (
         c.withColumn("event_time_4", F.expr("ts"))
         .withMetadata("ts", {"is_event_time": False})
         .alias("c")
     )
     # INNER JOIN c ON b.k = c.k within the windows of both sides
     joined_3 = joined_2.join(
-        timed_4,
+        c_timed,
         [
             F.expr("b.k = c.k"),
             F.expr("event_time_4 > event_time_to_2 - INTERVAL 1 minute"),
@@ -220,12 +220,12 @@ def query_6(a: DataFrame, b: DataFrame, c: DataFrame, names: DataFrame) -> DataF
 def query_7(a: DataFrame, b: DataFrame) -> DataFrame:
     # no equality to join by: slots of 70 seconds
     slotted = a.alias("a").withColumn(
-        "event_time_slot_1",
+        "slot_1",
         F.expr("unix_micros(a.ts) DIV 70000000"),
     )
     # no equality to join by: slots of 70 seconds
     slotted_2 = b.alias("b").withColumn(
-        "event_time_slot_1_of_partners",
+        "partner_slot_1",
         F.expr(
             "explode(sequence((unix_micros(b.ts) - 60000000) DIV 70000000, (unix_micros(b.ts) + 10000000) DIV 70000000))"
         ),
@@ -234,7 +234,7 @@ def query_7(a: DataFrame, b: DataFrame) -> DataFrame:
     joined = slotted.join(
         slotted_2,
         [
-            F.expr("event_time_slot_1 = event_time_slot_1_of_partners"),
+            F.expr("slot_1 = partner_slot_1"),
             F.expr("a.v < b.v"),
             F.expr("b.ts > a.ts - INTERVAL 10 seconds"),
             F.expr("b.ts < a.ts + INTERVAL 1 minute"),
@@ -246,21 +246,21 @@ def query_7(a: DataFrame, b: DataFrame) -> DataFrame:
 
 
 def query_8(a: DataFrame, b: DataFrame) -> DataFrame:
-    # its time in a column of its own: Spark takes one a side
-    timed = (
+    # the time of a in a column of its own
+    a_timed = (
         a.withColumn("event_time_1", F.expr("ts"))
         .withMetadata("ts", {"is_event_time": False})
         .alias("a")
     )
-    # its time in a column of its own: Spark takes one a side
-    timed_2 = (
+    # the time of b in a column of its own
+    b_timed = (
         b.withColumn("event_time_2", F.expr("ts"))
         .withMetadata("ts", {"is_event_time": False})
         .alias("b")
     )
     # INNER JOIN b ON a.k = b.k within the windows of both sides
-    joined = timed.join(
-        timed_2,
+    joined = a_timed.join(
+        b_timed,
         [
             F.expr("a.k = b.k"),
             F.expr("event_time_2 > event_time_1 - INTERVAL 2 minutes"),
@@ -269,12 +269,12 @@ def query_8(a: DataFrame, b: DataFrame) -> DataFrame:
         "inner",
     )
     # the time of the results
-    timed_3 = joined.select(
+    timed = joined.select(
         "*",
         F.expr("a.ts").alias("event_time", metadata={"spark.watermarkDelayMs": 0}),
     )
     # GROUP BY a.ts, b.ts
-    grouped = timed_3.groupBy(
+    grouped = timed.groupBy(
         F.window("event_time", "1 microsecond").alias("instant"),
         F.expr("a.ts AS ts"),
         F.expr("b.ts AS ts_1"),
@@ -286,21 +286,21 @@ def query_8(a: DataFrame, b: DataFrame) -> DataFrame:
 
 
 def query_9(a: DataFrame, b: DataFrame) -> DataFrame:
-    # its time in a column of its own: Spark takes one a side
-    timed = (
+    # the time of a in a column of its own
+    a_timed = (
         a.withColumn("event_time_1", F.expr("ts"))
         .withMetadata("ts", {"is_event_time": False})
         .alias("a")
     )
-    # its time in a column of its own: Spark takes one a side
-    timed_2 = (
+    # the time of b in a column of its own
+    b_timed = (
         b.withColumn("event_time_2", F.expr("ts"))
         .withMetadata("ts", {"is_event_time": False})
         .alias("b")
     )
     # INNER JOIN b ON a.k = b.k within the windows of both sides
-    joined = timed.join(
-        timed_2,
+    joined = a_timed.join(
+        b_timed,
         [
             F.expr("a.k = b.k"),
             F.expr("event_time_2 > event_time_1 - INTERVAL 9 seconds"),
@@ -309,12 +309,12 @@ def query_9(a: DataFrame, b: DataFrame) -> DataFrame:
         "inner",
     )
     # the time of the results
-    timed_3 = joined.select(
+    timed = joined.select(
         "*",
         F.expr("b.ts").alias("event_time", metadata={"spark.watermarkDelayMs": 0}),
     )
     # panes of 1 minute GROUP BY a.k
-    by_pane = timed_3.groupBy(
+    by_pane = timed.groupBy(
         F.window("event_time", "1 minute").alias("pane"),
         F.expr("a.k AS k"),
     )
@@ -356,14 +356,14 @@ def query_10(a: DataFrame, b: DataFrame) -> DataFrame:
         "n",
         "window_time(window) AS event_time",
     )
-    # its time in a column of its own: Spark takes one a side
-    timed = m.withColumnRenamed("event_time", "event_time_1").alias("m")
-    # its time in a column of its own: Spark takes one a side
-    timed_2 = n.withColumnRenamed("event_time", "event_time_2").alias("n")
+    # the time of m in a column of its own
+    m_timed = m.withColumnRenamed("event_time", "event_time_1").alias("m")
+    # the time of n in a column of its own
+    n_timed = n.withColumnRenamed("event_time", "event_time_2").alias("n")
     # INNER JOIN (SELECT k, count(*) AS n [RANGE 1 minute] FROM b GROUP BY k) ON m.k =
     #   n.k within the windows of both sides
-    joined = timed.join(
-        timed_2,
+    joined = m_timed.join(
+        n_timed,
         [
             F.expr("m.k = n.k"),
             F.expr("event_time_2 > event_time_1 - INTERVAL 5 minutes"),

@@ -44,12 +44,12 @@ def accept_b(b: DataFrame) -> DataFrame:
 def query_1(a: DataFrame, b: DataFrame) -> DataFrame:
     # no equality to join by: slots of 70 seconds
     slotted = a.alias("a").withColumn(
-        "event_time_slot_1",
+        "slot_1",
         F.expr("unix_micros(a.ts) DIV 70000000"),
     )
     # no equality to join by: slots of 70 seconds
     slotted_2 = b.alias("b").withColumn(
-        "event_time_slot_1_of_partners",
+        "partner_slot_1",
         F.expr(
             "explode(sequence((unix_micros(b.ts) - 60000000) DIV 70000000, (unix_micros(b.ts) + 10000000) DIV 70000000))"
         ),
@@ -58,7 +58,7 @@ def query_1(a: DataFrame, b: DataFrame) -> DataFrame:
     joined = slotted.join(
         slotted_2,
         [
-            F.expr("event_time_slot_1 = event_time_slot_1_of_partners"),
+            F.expr("slot_1 = partner_slot_1"),
             F.expr("a.v < b.v"),
             F.expr("b.ts > a.ts - INTERVAL 10 seconds"),
             F.expr("b.ts < a.ts + INTERVAL 1 minute"),

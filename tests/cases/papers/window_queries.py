@@ -686,22 +686,22 @@ def query_19(main1: DataFrame, main2: DataFrame, control: DataFrame) -> DataFram
 
 
 def query_20(s0: DataFrame, s1: DataFrame) -> DataFrame:
-    # its time in a column of its own: Spark takes one a side
-    timed = (
+    # the time of S0 in a column of its own
+    s0_timed = (
         s0.withColumn("event_time_1", F.expr("ts"))
         .withMetadata("ts", {"is_event_time": False})
         .alias("S0")
     )
-    # its time in a column of its own: Spark takes one a side
-    timed_2 = (
+    # the time of S1 in a column of its own
+    s1_timed = (
         s1.withColumn("event_time_2", F.expr("ts"))
         .withMetadata("ts", {"is_event_time": False})
         .alias("S1")
     )
     # INNER JOIN S1 ON S0.srcIP = S1.destIP AND S0.destIP = S1.srcIP within the windows
     #   of both sides
-    joined = timed.join(
-        timed_2,
+    joined = s0_timed.join(
+        s1_timed,
         [
             F.expr("S0.srcIP = S1.destIP"),
             F.expr("S0.destIP = S1.srcIP"),
@@ -711,12 +711,12 @@ def query_20(s0: DataFrame, s1: DataFrame) -> DataFrame:
         "inner",
     )
     # the time of the results
-    timed_3 = joined.select(
+    timed = joined.select(
         "*",
         F.expr("S0.ts").alias("event_time", metadata={"spark.watermarkDelayMs": 0}),
     )
     # WHERE S0.flags = 'SYN' AND S1.flags = 'SYN_ACK'
-    filtered = timed_3.where("S0.flags = 'SYN' AND S1.flags = 'SYN_ACK'")
+    filtered = timed.where("S0.flags = 'SYN' AND S1.flags = 'SYN_ACK'")
     # GROUP BY S0.ts, S1.ts
     grouped = filtered.groupBy(
         F.window("event_time", "1 microsecond").alias("instant"),
@@ -730,22 +730,22 @@ def query_20(s0: DataFrame, s1: DataFrame) -> DataFrame:
 
 
 def query_21(m1: DataFrame, m2: DataFrame) -> DataFrame:
-    # its time in a column of its own: Spark takes one a side
-    timed = (
+    # the time of M1 in a column of its own
+    m1_timed = (
         m1.withColumn("event_time_1", F.expr("ts"))
         .withMetadata("ts", {"is_event_time": False})
         .alias("M1")
     )
-    # its time in a column of its own: Spark takes one a side
-    timed_2 = (
+    # the time of M2 in a column of its own
+    m2_timed = (
         m2.withColumn("event_time_2", F.expr("ts"))
         .withMetadata("ts", {"is_event_time": False})
         .alias("M2")
     )
     # INNER JOIN M2 ON M1.srcIP = M2.destIP AND M1.destIP = M2.srcIP AND M1.srcPort =
     #   M2.destPort AND M1.destPort = M2.srcPort within the windows of both sides
-    joined = timed.join(
-        timed_2,
+    joined = m1_timed.join(
+        m2_timed,
         [
             F.expr("M1.srcIP = M2.destIP"),
             F.expr("M1.destIP = M2.srcIP"),
@@ -757,12 +757,12 @@ def query_21(m1: DataFrame, m2: DataFrame) -> DataFrame:
         "inner",
     )
     # the time of the results
-    timed_3 = joined.select(
+    timed = joined.select(
         "*",
         F.expr("M1.ts").alias("event_time", metadata={"spark.watermarkDelayMs": 0}),
     )
     # [RANGE 1 minute, SLIDE 1 minute, WA M1.ts]
-    grouped = timed_3.groupBy(F.window("event_time", "1 minute"))
+    grouped = timed.groupBy(F.window("event_time", "1 minute"))
     # count(*)
     aggregated = grouped.agg(F.expr("count(*) AS `count(*)`"))
     # SELECT count(*) [RANGE 1 minute, SLIDE 1 minute, WA M1.ts]
