@@ -34,6 +34,7 @@ from ssql.runtime.operators import state as state_module
 from ssql.runtime.operators import tuples as tuples_module
 from ssql.runtime.operators.adaptwid import AdaptKernel
 from ssql.runtime.operators.merging import Layout
+from ssql.runtime.operators.processor import HeldChunks, Moment
 from ssql.runtime.operators.sliding import Sliding
 from ssql.runtime.operators.state import State
 
@@ -236,13 +237,13 @@ def state_bytes(rows: pa.Table, range_us: int, eagerness: float) -> float:
     """The average over time, while windows come and go: a step every half second."""
     layout = Layout(("key_0",), {"part_0": "sum"})
     shape = Sliding(range_us, SECOND, 0, (range_us,))
-    kernel, chunks = AdaptKernel(layout, shape, eagerness), road.HeldChunks()
+    kernel, chunks = AdaptKernel(layout, shape, eagerness), HeldChunks()
     arrived = rows["arrived" if "arrived" in rows.column_names else "at"].to_numpy()
     rows, kept, sizes = rows.select(["at", "key_0", "part_0"]), None, []
     for until in range(START + SECOND // 2, START + 40 * SECOND, SECOND // 2):
         low, high = np.searchsorted(arrived, [until - SECOND // 2, until])
         state = State(chunks, kept)
-        moment = road.Moment(until - SECOND // 2, is_end=False)
+        moment = Moment(until - SECOND // 2, is_end=False)
         for _ in kernel.step(state, rows.slice(low, high - low), moment):
             pass
         kept = state.kept()
@@ -261,7 +262,7 @@ class EmptyKernel:
 
     results_a_row: float
 
-    def step(self, state: State, rows: pa.Table | None, now: road.Moment) -> Iterator[pa.Table]:
+    def step(self, state: State, rows: pa.Table | None, now: Moment) -> Iterator[pa.Table]:
         left = round(rows.num_rows * self.results_a_row) if rows is not None else 0
         while rows is not None and left > 0:
             piece = rows.slice(0, min(left, rows.num_rows))

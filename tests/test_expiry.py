@@ -10,7 +10,7 @@ import pytest
 from streams import MS, SECOND
 
 from ssql.runtime.operators.merging import Layout
-from ssql.runtime.operators.road import HeldChunks, Moment
+from ssql.runtime.operators.processor import HeldChunks, Moment
 from ssql.runtime.operators.state import MOST_CHUNKS, State
 from ssql.runtime.operators.tuples import TuplesKernel
 

@@ -22,15 +22,8 @@ from streams import COLUMNS, MS, SECOND, arrivals, queries_of, rows_for
 from ssql.runtime.operators.adaptwid import AdaptKernel
 from ssql.runtime.operators.landmark import LandmarkKernel
 from ssql.runtime.operators.merging import Layout
-from ssql.runtime.operators.road import (
-    END_US,
-    HeldChunks,
-    Kernel,
-    Moment,
-    key_names,
-    order_names,
-    part_names,
-)
+from ssql.runtime.operators.processor import END_US, HeldChunks, Kernel, Moment
+from ssql.runtime.operators.road import key_names, order_names, part_names
 from ssql.runtime.operators.rolling import RollingKernel
 from ssql.runtime.operators.rows import RowsKernel
 from ssql.runtime.operators.sliding import Sliding

@@ -9,7 +9,7 @@ from streams import SECOND
 
 from ssql.runtime.operators.adaptwid import AdaptKernel
 from ssql.runtime.operators.merging import Layout
-from ssql.runtime.operators.road import END_US, HeldChunks, Moment
+from ssql.runtime.operators.processor import END_US, HeldChunks, Moment
 from ssql.runtime.operators.sliding import Sliding
 from ssql.runtime.operators.state import State
 

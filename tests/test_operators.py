@@ -12,9 +12,10 @@ from pyspark.sql.types import Row
 from streams import SECOND
 
 from ssql.runtime.failures import explained
-from ssql.runtime.operators import road
+from ssql.runtime.operators import packing
 from ssql.runtime.operators.adaptwid import AdaptKernel
 from ssql.runtime.operators.merging import Layout
+from ssql.runtime.operators.processor import END_US, Processor
 from ssql.runtime.operators.rows import RowsKernel, _ties
 from ssql.runtime.operators.sliding import Sliding
 from ssql.runtime.operators.tables import from_bytes, ranks, to_bytes
@@ -26,7 +27,7 @@ THREE_ROWS = RowsKernel(LAYOUT, ("key_0",), ("order_0",), 3, 3)
 
 def operator_of(kernel: Any) -> TwsTester:
     """Blobs are never late: which of their rows are, the operator says itself."""
-    processor = road.Processor(kernel, chained=False)
+    processor = Processor(kernel, takes_late=False)
     return TwsTester(processor, timeMode="EventTime", eventTimeExtractor=lambda row: 2**62)
 
 
@@ -39,7 +40,7 @@ def packed(*rows: tuple[int, str, int]) -> list[Row]:
             "order_0": pa.array([value for _, _, value in rows], pa.int64()),
         }
     )
-    return [Row(bucket=0, event_time=None, latest=0, payload=to_bytes(table))]
+    return [Row(bucket=0, side=0, event_time=None, latest=0, payload=to_bytes(table))]
 
 
 def results(returned: list[Row]) -> list[tuple[int, str, int]]:
@@ -103,7 +104,7 @@ def test_rows_are_numbered_once_they_are_final() -> None:
     assert results(operator.setWatermark(103_000)) == []  # the third may still get one before it
     assert results(operator.setWatermark(103_001)) == [(3, "a", 7)]
     operator.test(0, packed((104, "a", 8)))
-    end = road.END_US // 1_000
+    end = END_US // 1_000
     assert results(operator.setWatermark(end)) == [(6, "a", 8)]
     assert operator.peekValueState("kept", 0) is None
     assert operator.peekMapState("chunks", 0) == {}
@@ -146,19 +147,21 @@ def test_rows_are_packed_by_bucket() -> None:
             "part_0": [50, 60, 70, 80],
         }
     )
-    labels = road._labels(4)
-    batch = road._packed(table, labels, ticks=False).to_pylist()
+    labels = packing.bucket_labels(4)
+    batch = packing.packed_batch(table, labels, ticks=False).to_pylist()
     found = {r["bucket"]: from_bytes(r["payload"])["part_0"].to_pylist() for r in batch}
     assert found == {labels[0]: [60], labels[1]: [50, 70], labels[3]: [80]}
     assert {r["latest"] for r in batch} == {8}
-    told = road._packed(table, labels, ticks=True).to_pylist()
+    told = packing.packed_batch(table, labels, ticks=True).to_pylist()
     assert {r["bucket"] for r in told} == set(labels)
 
 
 def test_buckets_are_spread_evenly() -> None:
     """Spark's own hash of INTs, and a bucket for each of sixteen tasks."""
-    assert [road._murmur3(n) for n in (0, 1)] == [933211791, -559580957]
-    assert sorted(road._murmur3(label) % 16 for label in road._labels(16)) == list(range(16))
+    assert [packing.murmur3(n) for n in (0, 1)] == [933211791, -559580957]
+    assert sorted(packing.murmur3(label) % 16 for label in packing.bucket_labels(16)) == list(
+        range(16)
+    )
 
 
 def test_lists_are_in_spark_s_order() -> None:

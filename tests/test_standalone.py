@@ -36,7 +36,7 @@ QUERIES = {
     "slide-by-tuple": "SELECT count(*) AS n [RANGE 1 minute, RATTR ts, SLIDE 1 row, SATTR row-num] FROM {};",
 }
 # One that is shared by all, and the operators themselves.
-SHARED = {"tables", "extents", "ranges", "merging", "state", "road"}
+SHARED = {"tables", "extents", "ranges", "merging", "state", "packing", "processor", "road"}
 MODULES = {
     "rolling": {"rolling", "sliding", "durations"},
     "adaptwid": {"adaptwid", "sliding", "durations"},

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ssql.runtime.operators import state as state_module
-from ssql.runtime.operators.road import HeldChunks
+from ssql.runtime.operators.processor import HeldChunks
 from ssql.runtime.operators.state import FORMAT, MOST_CHUNKS, State
 
 

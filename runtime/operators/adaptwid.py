@@ -17,16 +17,9 @@ import pyarrow as pa
 from ssql.planner.durations import microseconds
 from ssql.runtime.operators.extents import ordered, segments
 from ssql.runtime.operators.merging import AT, Layout, Sorted, merged_rows, positions_of
-from ssql.runtime.operators.road import (
-    BUCKETS,
-    Moment,
-    Part,
-    Traffic,
-    all_of,
-    key_columns,
-    layout_of,
-    travel,
-)
+from ssql.runtime.operators.packing import BUCKETS
+from ssql.runtime.operators.processor import Moment
+from ssql.runtime.operators.road import Part, Traffic, all_of, key_columns, layout_of, travel
 from ssql.runtime.operators.sliding import Sliding
 from ssql.runtime.operators.state import State
 from ssql.runtime.operators.tables import (

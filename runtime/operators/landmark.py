@@ -19,17 +19,9 @@ from ssql.runtime.operators.merging import (
     merged_rows,
     positions_of,
 )
-from ssql.runtime.operators.road import (
-    BUCKETS,
-    END_US,
-    Moment,
-    Part,
-    Traffic,
-    all_of,
-    key_columns,
-    layout_of,
-    travel,
-)
+from ssql.runtime.operators.packing import BUCKETS
+from ssql.runtime.operators.processor import END_US, Moment
+from ssql.runtime.operators.road import Part, Traffic, all_of, key_columns, layout_of, travel
 from ssql.runtime.operators.state import State
 from ssql.runtime.operators.tables import Numbers, group_codes, stacked, with_numbers
 

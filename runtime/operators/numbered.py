@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from ssql.runtime.operators.extents import ordered, segments
 from ssql.runtime.operators.merging import Layout, merged_rows, merged_runs, positions_of
-from ssql.runtime.operators.road import END_US, Moment
+from ssql.runtime.operators.processor import END_US, Moment
 from ssql.runtime.operators.state import State
 from ssql.runtime.operators.tables import (
     Numbers,

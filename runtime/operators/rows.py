@@ -25,10 +25,9 @@ from ssql.runtime.operators.numbered import (
     in_order,
     places_in_group,
 )
+from ssql.runtime.operators.packing import BUCKETS
+from ssql.runtime.operators.processor import END_US, Moment
 from ssql.runtime.operators.road import (
-    BUCKETS,
-    END_US,
-    Moment,
     Part,
     Traffic,
     key_columns,

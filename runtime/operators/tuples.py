@@ -19,16 +19,9 @@ from ssql.runtime.operators.numbered import (
     groups_of,
     places_in_group,
 )
-from ssql.runtime.operators.road import (
-    BUCKETS,
-    END_US,
-    Moment,
-    Part,
-    Traffic,
-    key_columns,
-    layout_of,
-    travel,
-)
+from ssql.runtime.operators.packing import BUCKETS
+from ssql.runtime.operators.processor import END_US, Moment
+from ssql.runtime.operators.road import Part, Traffic, key_columns, layout_of, travel
 from ssql.runtime.operators.state import State
 from ssql.runtime.operators.tables import Numbers, stacked, taken
 
