@@ -8,9 +8,10 @@ from typing import TypeAlias
 from ssql import __version__
 
 STDIN = "-"
-PLANS = ("wid", "paned", "rolling", "adaptwid")
+# As in planner/, which is not imported here: help is there at once.
+PLANS = ("wid", "paned", "rolling", "adaptwid", "sync-filter", "filter-order", "adaptive")
 _FILE = "an .ssql file, or - for standard input"
-_PLAN = "run windows in time by this plan, unless the query asks for another"
+_PLAN = "run windows in time or ordered joins by this plan, unless the query asks for another"
 # argparse has no public name for what holds commands.
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 

@@ -13,12 +13,9 @@ from rich.text import Text
 from ssql.planner.explain import Outline
 from ssql.planner.remembered import path_beside
 from ssql.planner.report import (
-    COSTS,
-    UNITS,
+    Alternatives,
     Report,
     Statistic,
-    WindowPlans,
-    costs,
     in_number,
     in_seconds,
 )
@@ -53,8 +50,8 @@ def _report(found: Report, *, verbose: bool) -> list[RenderableType]:
             parts.append(Padding(Text(f"{change.rule}: {change.what}"), _INDENT))
             if verbose:
                 parts.append(_tree(change.tree, indent="      "))
-    for window in found.windows:
-        parts += _window(window)
+    for alternatives in found.alternatives:
+        parts += _alternatives(alternatives)
     if found.measured:
         rows = [(m.name, m.expected, m.found) for m in found.measured]
         parts += [_heading("estimated and measured"), _table(("", "estimated", "measured"), rows)]
@@ -78,32 +75,32 @@ def _heading(text: str) -> Text:
     return Text(f"\n  {text}", style="bold")
 
 
-def _window(window: WindowPlans) -> list[RenderableType]:
-    plans = _plain_table("", "plan", *COSTS, "")
-    for column in plans.columns[2 : 2 + len(COSTS)]:
+def _alternatives(found: Alternatives) -> list[RenderableType]:
+    plans = _plain_table("", "plan", *found.heads, "")
+    for column in plans.columns[2 : 2 + len(found.heads)]:
         column.justify = "right"
-    for candidate in window.candidates:
-        chosen = candidate.plan == window.chosen
-        figures = costs(candidate) or ("–",) * len(COSTS)
-        style = "bold green" if chosen else "dim" if candidate.out else ""
-        said = "chosen" if chosen else candidate.out
-        plans.add_row("▸" if chosen else "", candidate.plan, *figures, said, style=style)
+    for line in found.lines:
+        chosen = line.plan == found.chosen
+        figures = line.costs or ("–",) * len(found.heads)
+        style = "bold green" if chosen else "dim" if line.out else ""
+        said = "chosen" if chosen else line.out
+        plans.add_row("▸" if chosen else "", line.plan, *figures, said, style=style)
     return [
-        _heading(f"plans for the {window.text}"),
+        _heading(f"plans for the {found.text}"),
         Padding(plans, _INDENT),
-        Padding(Text(UNITS, style="dim"), _INDENT),
+        Padding(Text(found.units, style="dim"), _INDENT),
         _heading("what is known of the rows"),
-        _statistics(window.statistics),
-        *_advice(window),
+        _statistics(found.statistics),
+        *_advice(found),
     ]
 
 
-def _advice(window: WindowPlans) -> list[RenderableType]:
-    if not window.assumed:
+def _advice(found: Alternatives) -> list[RenderableType]:
+    if not found.assumed:
         return []
     said = (
-        f"{', '.join(window.assumed)}: assumed. Run it once, sample it with ssql analyze, or"
-        f" declare it, as in WITH (stats.{window.assumed[0]} = …)."
+        f"{', '.join(dict.fromkeys(found.assumed))}: assumed. Run it once, sample it with ssql"
+        f" analyze, or declare it, as in WITH (stats.{found.assumed[0]} = …)."
     )
     return [Padding(Text(said, style="dim"), _INDENT)]
 

@@ -11,7 +11,7 @@ from ssql.compiler.emit.module import emit
 from ssql.compiler.parser import ParsedFile, parse
 from ssql.compiler.source import Source, Span
 from ssql.planner.catalog import Catalog
-from ssql.planner.choose import MEMORY, UNKNOWN, Choice, Circumstances, bytes_of, choose
+from ssql.planner.choose import JOIN_ALPHA, MEMORY, UNKNOWN, Choice, Circumstances, bytes_of, choose
 from ssql.planner.job import Job
 from ssql.planner.legality import Unsupported
 from ssql.planner.logical import Program, Query
@@ -103,6 +103,9 @@ def choice_of(program: Program, query: Query, given: Circumstances) -> Planned:
     limit = program.setting(MEMORY)
     if limit is not None:
         given = replace(given, limit_bytes=bytes_of(str(limit)))
+    alpha = program.setting(JOIN_ALPHA)
+    if alpha is not None:
+        given = replace(given, alpha=float(alpha))
     rewritten = rewrite(query)
     return Planned(rewritten, choose(rewritten.query, given))
 

@@ -10,6 +10,14 @@ from typing import assert_never
 
 from ssql.planner.cost.candidates import Candidate, candidates, cheapest
 from ssql.planner.cost.estimate import shape_of
+from ssql.planner.cost.joins import (
+    ALPHA,
+    JoinCandidate,
+    JoinLoad,
+    join_candidates,
+    join_choice,
+    join_load,
+)
 from ssql.planner.cost.reasons import reason_for
 from ssql.planner.cost.workload import Workload, workload_of
 from ssql.planner.legality import (
@@ -19,12 +27,15 @@ from ssql.planner.legality import (
     missing,
     obstacle,
 )
-from ssql.planner.logical import Aggregate, Join, Query, walk
+from ssql.planner.logical import Aggregate, Join, Plan, Query, walk
+from ssql.planner.ordered import FILTER_ORDER, JOIN_PLANS, OrderedJoin, ordered_joins
 from ssql.planner.progress import keeps_state
+from ssql.planner.rules.order_results import join_below, visible_orders
 from ssql.planner.statistics import NOTHING_KNOWN, Memory
 from ssql.planner.windows import LandmarkWindow, RowWindow, TimeWindow, TupleWindow
 
 MEMORY = "ssql.memory"
+JOIN_ALPHA = "ssql.join.alpha"
 MEMORY_BYTES = 8 * 2**30  # of state that may be, unless SET ssql.memory says otherwise
 
 
@@ -43,11 +54,12 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?")
 class Circumstances:
     """What a choice depends on beside the query."""
 
-    asked: str | None = None  # a plan for all windows in time of a file
-    # By the numbers of queries: the plans of their aggregates in a checkpoint.
+    asked: str | None = None  # a plan for all windows in time of a file, or its ordered joins
+    # By the numbers of queries: the plans in a checkpoint of their aggregates and ordered joins.
     kept: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     memory: Memory = NOTHING_KNOWN
     limit_bytes: float = MEMORY_BYTES
+    alpha: float = ALPHA  # SET ssql.join.alpha
 
 
 UNKNOWN = Circumstances()
@@ -67,6 +79,20 @@ class AggregatePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class JoinPlan:
+    """How a join with results in order of time runs. Not `by_operator`: it is Spark's own join, and
+    its results are put in order."""
+
+    ordered: OrderedJoin
+    plan: str
+    reason: str
+    by_operator: bool
+    candidates: tuple[JoinCandidate, ...]
+    load: JoinLoad
+    alpha: float
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """A query with the plan that runs it."""
 
@@ -74,9 +100,19 @@ class Choice:
     plan: str
     reason: str
     aggregates: tuple[AggregatePlan, ...] = ()
+    joins: tuple[JoinPlan, ...] = ()
 
     def plan_of(self, node: Aggregate) -> AggregatePlan:
         return next(a for a in self.aggregates if a.node is node)
+
+    def join_plan_of(self, node: Join) -> JoinPlan | None:
+        """None: nobody asks for an order of its results."""
+        return next((j for j in self.joins if j.ordered.join is node), None)
+
+    @property
+    def plans(self) -> tuple[str, ...]:
+        """Those that a checkpoint was written by."""
+        return (*(a.plan for a in self.aggregates), *(j.plan for j in self.joins))
 
 
 def choose(query: Query, given: Circumstances = UNKNOWN) -> Choice | Unsupported:
@@ -92,19 +128,68 @@ def choose(query: Query, given: Circumstances = UNKNOWN) -> Choice | Unsupported
         if isinstance(plan, Unsupported):
             return plan
         plans.append(plan)
+    joins: list[JoinPlan] = []
+    for at, ordered in enumerate(ordered_joins(query.plan), len(aggregates)):
+        join = _join_plan(ordered, at, query, given)
+        if isinstance(join, Unsupported):
+            return join
+        joins.append(join)
+    if query.forced_plan in JOIN_PLANS and not joins:
+        return Unsupported(
+            f"the plan {query.forced_plan}",
+            query.span,
+            "add ORDER BY the time of the results, or WINDOW 10 minutes",
+            "cannot run this query: no join in it gives its results in order",
+        )
     if not query.plan.is_streaming:
         return Choice(query, "batch", "it reads stored tables only, so it runs once", tuple(plans))
-    joins = any(isinstance(n, Join) and keeps_state(n) for n in walk(query.plan))
-    if joins:
-        names = " over ".join([*dict.fromkeys(p.plan for p in plans), "order-agnostic"])
+    names, reasons = zip(*_parts(query.plan, plans, joins), strict=True)
+    return Choice(
+        query,
+        " over ".join(dict.fromkeys(names)),
+        "; ".join(dict.fromkeys(reasons)),
+        tuple(plans),
+        tuple(joins),
+    )
+
+
+def _parts(
+    plan: Plan, aggregates: list[AggregatePlan], joins: list[JoinPlan]
+) -> list[tuple[str, str]]:
+    """The plans of a query's operators that keep state, with the reasons."""
+    found = []
+    if any(join_below(order) is None for order in visible_orders(plan)):
+        why = "rows are held until nothing can come before them, and put in order"
+        found.append(("in-order", why))
+    found += [(p.plan, p.reason) for p in aggregates]
+    found += [(j.plan, j.reason) for j in joins]
+    known = [j.ordered.join for j in joins]
+    kept = (n for n in walk(plan) if isinstance(n, Join) and keeps_state(n))
+    if any(all(n is not k for k in known) for n in kept):
         why = "no order is asked for, so streams are joined as their rows come, by Spark itself"
-        reasons = "; ".join([why, *dict.fromkeys(p.reason for p in plans)])
-        return Choice(query, names, reasons, tuple(plans))
-    if not aggregates:
-        return Choice(query, "stateless", "it keeps no state: every row is handled on its own")
-    names = " over ".join(dict.fromkeys(p.plan for p in plans))
-    reasons = "; ".join(dict.fromkeys(p.reason for p in plans))
-    return Choice(query, names, reasons, tuple(plans))
+        found.append(("order-agnostic", why))
+    return found or [("stateless", "it keeps no state: every row is handled on its own")]
+
+
+def _join_plan(
+    ordered: OrderedJoin, at: int, query: Query, given: Circumstances
+) -> JoinPlan | Unsupported:
+    obstacle, load = ordered.obstacle(), join_load(ordered, given.memory)
+    found = join_candidates(ordered, load)
+    plan, reason = join_choice(found, load, given.alpha)
+    kept = given.kept.get(query.number, ())
+    if forced := next((p for p in (query.forced_plan, given.asked) if p in JOIN_PLANS), None):
+        plan, reason = forced, "it was asked for"
+    elif at < len(kept):
+        plan, reason = kept[at], "the checkpoint was written by it"
+    if obstacle and plan != FILTER_ORDER:
+        return Unsupported(
+            f"the plan {plan}",
+            ordered.join.span,
+            f"drop it, or ask for {FILTER_ORDER}",
+            f"cannot run this join: {obstacle}",
+        )
+    return JoinPlan(ordered, plan, reason, not obstacle, found, load, given.alpha)
 
 
 def _aggregate_plan(
@@ -112,7 +197,8 @@ def _aggregate_plan(
 ) -> AggregatePlan | Unsupported:
     match node.window:
         case TimeWindow() as window:
-            forced, why = query.forced_plan or given.asked, "it was asked for"
+            asked = (p for p in (query.forced_plan, given.asked) if p not in (None, *JOIN_PLANS))
+            forced, why = next(asked, None), "it was asked for"
             kept = given.kept.get(query.number, ())
             if forced is None and at < len(kept):
                 forced, why = kept[at], "the checkpoint was written by it"
@@ -123,7 +209,7 @@ def _aggregate_plan(
             return AggregatePlan(node, "native", reason)
         case window:
             plan, reason = _only_plan(window)
-            if query.forced_plan not in (None, plan):
+            if query.forced_plan not in (None, plan, *JOIN_PLANS):
                 return Unsupported(
                     f"the plan {query.forced_plan}",
                     window.span,

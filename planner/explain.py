@@ -245,6 +245,12 @@ def _side(side: JoinSide, *, first: bool) -> str:
     return " ".join(words)
 
 
+def join_text(join: Join) -> str:
+    """A join's kind and its sides."""
+    names = (s.input.schema[0].relation or "a sub-query" for s in join.sides)
+    return f"join of {', '.join(names)}, {_join_window(join.window)}"
+
+
 def _join_window(window: JoinWindow) -> str:
     match window:
         case SlidingJoin():
@@ -252,7 +258,7 @@ def _join_window(window: JoinWindow) -> str:
         case TumblingJoin():
             return f"tumbling by {spell(window.size_us)}{_origin(window.origin_us)}"
         case WithinJoin():
-            return f"within {spell(window.size_us)}, results in order of time"
+            return f"within {spell(window.size_us)}"
         case EqualTimeJoin():
             return "at equal times"
         case LookupJoin():

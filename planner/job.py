@@ -50,7 +50,7 @@ class JobQuery:
     is_streaming: bool
     keeps_state: bool
     plan: str
-    plans: tuple[str, ...]  # of its aggregates, the last one first
+    plans: tuple[str, ...]  # of its aggregates, the last one first, and of its ordered joins
     reason: str
     outline: tuple[str, ...]  # what it computes: a checkpoint fits this and nothing else
     sink: JobSink | None

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from sqlglot import exp
 
 from ssql.planner.logical import Join
+from ssql.planner.rules.certain import is_pure
+from ssql.planner.rules.columns import Column, columns_of
+from ssql.planner.rules.conjuncts import split
+from ssql.planner.scalar import UNKNOWN_TYPE, Scalar
 from ssql.planner.windows import EqualTimeJoin, TumblingJoin
 
 
@@ -20,18 +28,85 @@ def has_equality(join: Join, at: int) -> bool:
     side = join.sides[at]
     if side.on is None:
         return False
-    own = {(f.relation, f.name) for f in side.input.schema}
-    before = {(f.relation, f.name) for s in join.sides[:at] for f in s.input.schema}
-    tree = side.on.tree
-    for part in tree.flatten() if isinstance(tree, exp.And) else (tree,):
-        equality = part.unnest()
-        if not isinstance(equality, exp.EQ):
-            continue
-        ends = [_columns(equality.left), _columns(equality.right)]
-        if any(a and a <= own and b and b <= before for a, b in (ends, ends[::-1])):
-            return True
+    columns = [*_columns(join)]
+    own, before = columns[at], set[Column]().union(*columns[:at])
+    for condition in split(side.on):
+        equality = condition.tree.unnest()
+        if isinstance(equality, exp.EQ):
+            ends = [columns_of(equality.left), columns_of(equality.right)]
+            if any(a and a <= own and b and b <= before for a, b in (ends, ends[::-1])):
+                return True
     return False
 
 
-def _columns(tree: exp.Expression) -> set[tuple[str | None, str]]:
-    return {(c.table or None, c.name) for c in tree.find_all(exp.Column)}
+@dataclass(frozen=True, slots=True)
+class JoinConditions:
+    """The conditions of an inner join: what is equal, by side (None: a side has no part in it);
+    those about one side alone, by side; and the others."""
+
+    keys: tuple[tuple[exp.Expression | None, ...], ...]
+    own: tuple[tuple[Scalar, ...], ...]
+    others: tuple[Scalar, ...]
+
+    def is_joined_by_all(self) -> bool:
+        return any(None not in key for key in self.keys)
+
+
+def conditions_of(join: Join) -> JoinConditions:
+    number = len(join.sides)
+    classes: list[dict[int, exp.Expression]] = []
+    own: list[list[Scalar]] = [[] for _ in range(number)]
+    others: list[Scalar] = []
+    for condition in (c for side in join.sides if side.on is not None for c in split(side.on)):
+        used = _sides_of(join, condition.tree)
+        equality = _equality(join, condition)
+        if len(used) == 1 and is_pure(condition.tree):
+            own[used.pop()].append(condition)
+        elif equality is None or not _has_key(join, equality) or not _added(classes, equality):
+            others.append(condition)
+    keys = tuple(tuple(found.get(at) for at in range(number)) for found in classes)
+    return JoinConditions(keys, tuple(map(tuple, own)), tuple(others))
+
+
+_Equality = dict[int, exp.Expression]  # of two sides
+_NESTED = re.compile(r"\b(ARRAY|STRUCT|MAP|VARIANT|INTERVAL)\b", re.IGNORECASE)
+
+
+def _added(classes: list[_Equality], equality: _Equality) -> bool:
+    """Is it one of the classes now? A class has one expression of a side."""
+    for found in classes:
+        shared = [at for at, tree in equality.items() if found.get(at) == tree]
+        if shared:
+            if all(found.get(at, tree) == tree for at, tree in equality.items()):
+                found.update(equality)
+                return True
+            return False
+    classes.append(dict(equality))
+    return True
+
+
+def _has_key(join: Join, equality: _Equality) -> bool:
+    """Can values of these types be told apart by an operator?"""
+    types = {(f.relation, f.name): f.type for s in join.sides for f in s.input.schema}
+    used = {types[c] for tree in equality.values() for c in columns_of(tree)}
+    return not any(t == UNKNOWN_TYPE or _NESTED.search(t) for t in used)
+
+
+def _equality(join: Join, condition: Scalar) -> _Equality | None:
+    tree = condition.tree.unnest()
+    if not isinstance(tree, exp.EQ):
+        return None
+    ends = [(_sides_of(join, end), end) for end in (tree.left, tree.right)]
+    if any(len(sides) != 1 for sides, _ in ends) or ends[0][0] == ends[1][0]:
+        return None
+    return {sides.pop(): end for sides, end in ends}
+
+
+def _sides_of(join: Join, tree: exp.Expression) -> set[int]:
+    used = columns_of(tree)
+    return {at for at, columns in enumerate(_columns(join)) if used & columns}
+
+
+def _columns(join: Join) -> Iterator[set[Column]]:
+    for side in join.sides:
+        yield {(f.relation, f.name) for f in side.input.schema}

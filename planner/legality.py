@@ -20,10 +20,10 @@ from ssql.planner.logical import (
     Plan,
     walk,
 )
-from ssql.planner.progress import shifts, time_of
+from ssql.planner.progress import shifts, shifts_of, time_of
 from ssql.planner.scalar import to_sql
 from ssql.planner.span import Span
-from ssql.planner.windows import LookupJoin, TimeWindow, WithinJoin
+from ssql.planner.windows import LookupJoin, TimeWindow
 
 # Spark makes one projection per window that a row is in, and takes them all into one plan.
 MOST_WINDOWS_PER_ROW = 4_000
@@ -116,13 +116,12 @@ def missing(plan: Plan) -> Unsupported | None:
         match node:
             case Epochs():
                 what = "a query by epochs"
-            case Join(window=WithinJoin()):
-                what = "a join with results in order of time"
             case Join():
                 if found := _missing_join(node):
                     return found
             case Order() if node.is_streaming:
-                what = "ordered output of a stream"
+                if found := _missing_order(node):
+                    return found
             case Distinct() if node.is_streaming:
                 what = "DISTINCT over a stream"
             case Aggregate():
@@ -143,6 +142,17 @@ def _missing_join(node: Join) -> Unsupported | None:
                 side.input.span,
                 "join by an equality as well, or turn it round to a LEFT JOIN",
             )
+    return None
+
+
+def _missing_order(node: Order) -> Unsupported | None:
+    """Rows are in order of the time that Spark knows, so there must be one such time."""
+    if len(shifts_of(node.input, node.keys[0])) > 1:
+        return Unsupported(
+            f"an order by {node.keys[0].sql} over results of different windows",
+            node.keys[0].span,
+            "order by window_end, or order each of them",
+        )
     return None
 
 

@@ -8,7 +8,7 @@ from html import escape
 from textwrap import wrap
 
 from ssql.planner.explain import Outline
-from ssql.planner.report import COSTS, UNITS, Report, WindowPlans, costs
+from ssql.planner.report import Alternatives, Report
 
 # Of a box in the graph, in pixels; letters are as wide as these of a fixed-width font.
 _LINE, _PADDING, _GAP_X, _GAP_Y, _LETTER, _MOST_LETTERS = 17, 9, 26, 34, 7.3, 58
@@ -52,31 +52,30 @@ def _query(found: Report) -> Iterator[str]:
         yield "<h3>Rewritten</h3>"
         items = (f"<li><b>{escape(r.rule)}</b>: {escape(r.what)}</li>" for r in found.rewritings)
         yield f"<ul>{''.join(items)}</ul>"
-    for window in found.windows:
-        yield from _window(window)
+    for alternatives in found.alternatives:
+        yield from _alternatives(alternatives)
     if found.measured:
         yield "<h3>Estimated and measured</h3>"
         rows = ((m.name, m.expected, m.found) for m in found.measured)
         yield _table(("", "estimated", "measured"), rows)
 
 
-def _window(window: WindowPlans) -> Iterator[str]:
-    yield f"<h3>Plans for the {escape(window.text)}</h3>"
-    heads = "".join(f'<th class="figure">{escape(c)}</th>' for c in COSTS)
+def _alternatives(found: Alternatives) -> Iterator[str]:
+    yield f"<h3>Plans for the {escape(found.text)}</h3>"
+    heads = "".join(f'<th class="figure">{escape(c)}</th>' for c in found.heads)
     yield f"<table><tr><th>plan</th>{heads}<th></th></tr>"
-    for candidate in window.candidates:
-        figures = costs(candidate) or ("–",) * len(COSTS)
+    for line in found.lines:
+        figures = line.costs or ("–",) * len(found.heads)
         cells = "".join(f'<td class="figure">{escape(f)}</td>' for f in figures)
-        chosen = candidate.plan == window.chosen
-        kind = "chosen" if chosen else "faint" if candidate.out else ""
-        said = "chosen" if chosen else candidate.out
+        chosen = line.plan == found.chosen
+        kind = "chosen" if chosen else "faint" if line.out else ""
+        said = "chosen" if chosen else line.out
         yield (
-            f'<tr class="{kind}"><td>{escape(candidate.plan)}</td>{cells}'
-            f"<td>{escape(said)}</td></tr>"
+            f'<tr class="{kind}"><td>{escape(line.plan)}</td>{cells}<td>{escape(said)}</td></tr>'
         )
-    yield f'</table><p class="faint">{escape(UNITS)}</p>'
+    yield f'</table><p class="faint">{escape(found.units)}</p>'
     yield "<h3>What is known of the rows</h3>"
-    rows = ((s.name, s.text, s.origin) for s in window.statistics)
+    rows = ((s.name, s.text, s.origin) for s in found.statistics)
     yield _table(("", "", "from"), rows)
 
 

@@ -12,6 +12,7 @@ from ssql.planner.logical import (
     Alias,
     Filter,
     Join,
+    Order,
     Plan,
     Project,
     StreamScan,
@@ -55,7 +56,7 @@ def shifts(plan: Plan, name: str, relation: str | None = None) -> set[int | None
         case Project():
             item = next(i for i in plan.items if i.name == name)
             return shifts_of(plan.input, item.scalar)
-        case Filter():
+        case Filter() | Order():
             return shifts(plan.input, name, relation)
         case Alias():
             return shifts(plan.input, name)
@@ -80,13 +81,14 @@ def keeps_state(plan: Plan) -> bool:
     """Do rows of streams wait in this very operator?"""
     if isinstance(plan, Join):
         return plan.is_streaming and not isinstance(plan.window, LookupJoin)
-    return isinstance(plan, Aggregate) and plan.is_streaming
+    return isinstance(plan, Aggregate | Order) and plan.is_streaming
 
 
-def joined_streams(plan: Plan) -> Iterator[Stream]:
-    """The streams whose rows come to a join of streams as they are."""
+def joined_streams(plan: Plan, by_operator: Sequence[Join] = ()) -> Iterator[Stream]:
+    """The streams whose rows come to a join of Spark's as they are; some joins are our own."""
     for node in walk(plan):
-        if isinstance(node, Join) and keeps_state(node):
+        is_own = any(node is join for join in by_operator)
+        if isinstance(node, Join) and keeps_state(node) and not is_own:
             waiting: list[Plan] = list(node.inputs)
             while waiting:
                 below = waiting.pop()

@@ -6,19 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ssql.planner.choose import AggregatePlan, Choice
+from ssql.planner.choose import AggregatePlan, Choice, JoinPlan
 from ssql.planner.cost.candidates import Candidate, in_bytes
 from ssql.planner.cost.estimate import MILLION
-from ssql.planner.cost.workload import Workload
-from ssql.planner.explain import Outline, outline, outline_query, window_text
+from ssql.planner.cost.joins import JoinCandidate, JoinLoad
+from ssql.planner.cost.workload import CALCULATED, Workload
+from ssql.planner.explain import Outline, join_text, outline, outline_query, window_text
 from ssql.planner.legality import Unsupported
 from ssql.planner.rules import Rewritten
 from ssql.planner.statistics import ASSUMED, Figure, Observed, Run
 from ssql.planner.windows import TimeWindow
 
 # The columns of candidates, in words.
-COSTS = ("CPU", "state", "delay", "copies")
-UNITS = "CPU: seconds for a million rows on two cores; copies: of a row"
+_COSTS = ("CPU", "state", "delay", "copies")
+_UNITS = "CPU: seconds for a million rows on two cores; copies: of a row"
+_JOIN_COSTS = ("response", "state")
+_JOIN_UNITS = "response: until a row is completely processed, on average, beside the disorder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +37,78 @@ class Statistic:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowPlans:
-    """The plans for one window in time, side by side, and what they were judged by."""
+class Line:
+    """A plan among others: its costs in words (none, if it cannot run the query), and why it is
+    out, if it is."""
+
+    plan: str
+    costs: tuple[str, ...]
+    out: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """The plans for one part of a query, side by side, and what they were judged by."""
 
     text: str
     chosen: str
     reason: str
-    candidates: tuple[Candidate, ...]
     statistics: tuple[Statistic, ...]
 
     @property
     def assumed(self) -> list[str]:
         """What nobody knows."""
         return [s.name for s in self.statistics if s.origin == ASSUMED]
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        raise NotImplementedError
+
+    @property
+    def units(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPlans(Alternatives):
+    """For one window in time."""
+
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        return _COSTS
+
+    @property
+    def units(self) -> str:
+        return _UNITS
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        return tuple(Line(c.plan, costs(c), c.out) for c in self.candidates)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinPlans(Alternatives):
+    """For one join whose results come in order of time."""
+
+    candidates: tuple[JoinCandidate, ...]
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        return _JOIN_COSTS
+
+    @property
+    def units(self) -> str:
+        return _JOIN_UNITS
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        return tuple(Line(c.plan, join_costs(c), c.out) for c in self.candidates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +135,7 @@ class Report:
     reason: str
     tree: Outline
     windows: tuple[WindowPlans, ...] = ()
+    joins: tuple[JoinPlans, ...] = ()
     rewritings: tuple[Rewriting, ...] = ()
     measured: tuple[Measured, ...] = ()
 
@@ -80,15 +143,22 @@ class Report:
     def verdict(self) -> str:
         return f"plan {self.plan}: {self.reason}" if self.plan else f"no plan: {self.reason}"
 
+    @property
+    def alternatives(self) -> tuple[Alternatives, ...]:
+        return (*self.windows, *self.joins)
+
 
 def report(rewritten: Rewritten, choice: Choice | Unsupported, *, verbose: bool = False) -> Report:
     query = rewritten.query
     tree = outline_query(query, verbose=verbose)
     rewritings = tuple(Rewriting(c.rule, c.what, outline(c.plan)) for c in rewritten.changes)
     if isinstance(choice, Unsupported):
-        return Report(query.number, tree.title, None, choice.message, tree, (), rewritings)
+        return Report(query.number, tree.title, None, choice.message, tree, rewritings=rewritings)
     windows = tuple(_window(a) for a in choice.aggregates if a.load is not None)
-    return Report(query.number, tree.title, choice.plan, choice.reason, tree, windows, rewritings)
+    joins = tuple(map(_join, choice.joins))
+    return Report(
+        query.number, tree.title, choice.plan, choice.reason, tree, windows, joins, rewritings
+    )
 
 
 def _window(plan: AggregatePlan) -> WindowPlans:
@@ -97,20 +167,42 @@ def _window(plan: AggregatePlan) -> WindowPlans:
         window_text(plan.node.window),
         plan.plan,
         plan.reason,
-        plan.candidates,
         tuple(_statistics(plan.load)),
+        plan.candidates,
     )
 
 
-def _statistics(load: Workload) -> Iterator[Statistic]:
-    def one(name: str, figure: Figure, unit: str) -> Statistic:
-        return Statistic(name, figure.value, unit, figure.origin)
+def _join(plan: JoinPlan) -> JoinPlans:
+    return JoinPlans(
+        join_text(plan.ordered.join),
+        plan.plan,
+        plan.reason,
+        tuple(_join_statistics(plan.load, plan.alpha)),
+        plan.candidates,
+    )
 
-    yield one("rate", load.rate, "rows a second")
-    yield one("groups", load.groups, "")
-    yield one("skew", load.skew, "")
-    yield one("batch", load.batch_seconds, "seconds of rows")
-    yield one("disorder", load.delay_seconds, "seconds")
+
+def _one(name: str, figure: Figure, unit: str) -> Statistic:
+    return Statistic(name, figure.value, unit, figure.origin)
+
+
+def _statistics(load: Workload) -> Iterator[Statistic]:
+    yield _one("rate", load.rate, "rows a second")
+    yield _one("groups", load.groups, "")
+    yield _one("skew", load.skew, "")
+    yield _one("batch", load.batch_seconds, "seconds of rows")
+    yield _one("disorder", load.delay_seconds, "seconds")
+
+
+def _join_statistics(load: JoinLoad, alpha: float) -> Iterator[Statistic]:
+    yield _one("rate", load.slow, "rows a second: λ1, of the slowest stream")
+    yield _one("rate", load.fast, "rows a second: λ2, of the fastest")
+    yield _one("keys", load.keys, "values that rows are joined by")
+    yield Statistic("window", load.window_seconds, "seconds: |w|", "declared")
+    yield Statistic("pair", load.pair_seconds * 1e9, "nanoseconds: c", CALCULATED)
+    yield Statistic("load", load.load, f"= c·|w|·λ1·λ2; filter-order from {alpha:g} on", CALCULATED)
+    percent = round(100 * load.improvement, 1)
+    yield Statistic("improvement", percent, "% sooner with filter-order", CALCULATED)
 
 
 def costs(candidate: Candidate) -> tuple[str, ...]:
@@ -126,11 +218,21 @@ def costs(candidate: Candidate) -> tuple[str, ...]:
     )
 
 
+def join_costs(candidate: JoinCandidate) -> tuple[str, ...]:
+    """As _JOIN_COSTS has them; nothing, if a plan cannot run the query."""
+    if candidate.out:
+        return ()
+    cost = candidate.estimate
+    return (in_seconds(cost.response_seconds), in_bytes(cost.state_bytes))
+
+
 def in_number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:,.2g}"
 
 
 def in_seconds(seconds: float) -> str:
+    if seconds < 0.01:
+        return f"{seconds * 1000:.2g} ms"
     if seconds >= 100:
         return f"{seconds:,.0f} s"
     return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.1f} s"
@@ -174,6 +276,7 @@ def as_json(found: Report) -> dict[str, Any]:
         "rewritten": [{"rule": r.rule, "what": r.what} for r in found.rewritings],
         "tree": _tree(found.tree.inputs[0]),
         "windows": [_window_json(w) for w in found.windows],
+        "joins": [_join_json(j) for j in found.joins],
         "measured": [
             {"name": m.name, "expected": m.expected, "found": m.found} for m in found.measured
         ],
@@ -181,17 +284,39 @@ def as_json(found: Report) -> dict[str, Any]:
 
 
 def _window_json(window: WindowPlans) -> dict[str, Any]:
-    statistics = [
-        {"name": s.name, "value": s.value, "unit": s.unit, "origin": s.origin}
-        for s in window.statistics
-    ]
     return {
         "window": window.text,
         "chosen": window.chosen,
         "reason": window.reason,
         "candidates": [_candidate(c, chosen=c.plan == window.chosen) for c in window.candidates],
-        "statistics": statistics,
+        "statistics": _statistics_json(window),
     }
+
+
+def _join_json(join: JoinPlans) -> dict[str, Any]:
+    candidates = []
+    for candidate in join.candidates:
+        fields: dict[str, Any] = {"plan": candidate.plan, "chosen": candidate.plan == join.chosen}
+        if candidate.out:
+            fields["out"] = candidate.out
+        else:
+            fields["response_seconds"] = candidate.estimate.response_seconds
+            fields["state_bytes"] = candidate.estimate.state_bytes
+        candidates.append(fields)
+    return {
+        "join": join.text,
+        "chosen": join.chosen,
+        "reason": join.reason,
+        "candidates": candidates,
+        "statistics": _statistics_json(join),
+    }
+
+
+def _statistics_json(found: Alternatives) -> list[dict[str, Any]]:
+    return [
+        {"name": s.name, "value": s.value, "unit": s.unit, "origin": s.origin}
+        for s in found.statistics
+    ]
 
 
 def _candidate(candidate: Candidate, *, chosen: bool) -> dict[str, Any]:

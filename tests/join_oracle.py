@@ -30,12 +30,14 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class JoinQuery:
-    """`tumbling_us`: one window for all sides, in place of their own."""
+    """`tumbling_us` or `within_us`: one window for all sides, in place of their own."""
 
     sides: tuple[Side, ...]
     columns: tuple[str, ...]  # of each side, in the result
     tumbling_us: int | None = None
     origin_us: int = 0
+    within_us: int | None = None
+    order: str = ""  # an ORDER BY
 
     def names(self) -> list[str]:
         return [f"{s.alias}_{c}" for s in self.sides for c in self.columns]
@@ -54,11 +56,17 @@ class JoinQuery:
                 parts.append(f" {kind} JOIN {self._item(at)} ON {_all(side)}")
         text = f"SELECT {shown} FROM {''.join(parts)}"
         conditions = [o.sql for s in self.sides for o in s.on]
-        return f"{text} WHERE {' AND '.join(conditions)}" if commas and conditions else text
+        if commas and conditions:
+            text += f" WHERE {' AND '.join(conditions)}"
+        if self.order:
+            text += f" ORDER BY {self.order}"
+        return text if self.within_us is None else f"{text} WINDOW {self.within_us} microseconds"
 
     def _item(self, at: int) -> str:
         side = self.sides[at]
         item = f"{side.stream} {side.alias}"
+        if self.within_us is not None:
+            return item
         if self.tumbling_us is None:
             return f"{item} [RANGE {side.range_us} microseconds]"
         if at < len(self.sides) - 1:
@@ -106,6 +114,8 @@ class JoinQuery:
         if self.tumbling_us is not None:
             return len({(ts - self.origin_us) // self.tumbling_us for _, ts in there}) == 1
         latest = max(ts for _, ts in there)
+        if self.within_us is not None:
+            return all(latest - ts <= self.within_us for _, ts in there)
         return all(latest - ts < side.range_us for side, ts in there if side.range_us is not None)
 
 

@@ -63,6 +63,13 @@ def bind_order(
     return order if over is project else replace(project, input=order)
 
 
+def by_join_time(plan: Plan, span: Span) -> Plan:
+    """`WINDOW w` says that results come in order of their time."""
+    time = join_time(plan, span)
+    assert time is not None, "WINDOW was checked to stand with a join of streams"
+    return Order(input=plan, keys=(time,), descending=(False,), nulls_first=(None,), span=span)
+
+
 def _key(text: ast.Scalar) -> _Key:
     direction = _DIRECTION.search(text.text)
     bare = text.text[: direction.start()] if direction else text.text
@@ -82,10 +89,11 @@ def _over_result(
     if (position := _position(key, project)) is not None:
         return position
     if select_list is not None and (item := _same_item(key, *select_list)) is not None:
-        for named in project.items:
-            if named.span == item.span:
-                tree = column(named.name)
-                return Scalar(tree=tree, type=named.scalar.type, span=key.text.span)
+        # What a star stands for has the place of the star.
+        here = [i for i in project.items if i.span == item.span]
+        here = [i for i in here if len(here) == 1 or i.scalar.tree == item.bound.tree]
+        for named in here:
+            return Scalar(tree=column(named.name), type=named.scalar.type, span=key.text.span)
     binder = ScalarBinder(context, Scope(project.schema))
     return binder.scalar(binder.bind(key.text, "ORDER BY"))
 
@@ -131,6 +139,10 @@ def _is_grouped(plan: Plan) -> bool:
 
 
 def _check_by_time(scalar: Scalar, key: _Key, plan: Plan) -> None:
+    if isinstance(plan, Project):  # `greatest(a.ts, b.ts) AS at … ORDER BY at`
+        items = {i.name: i.scalar for i in plan.items}
+        if scalar.column and _is_join_time(items[scalar.column[1]], plan.input):
+            return
     times = {(f.relation, f.name) for f in plan.schema if f.progressing}
     if not times and isinstance(plan, Project):
         times = {(None, f.name) for f in plan.input.schema if f.progressing}

@@ -15,13 +15,15 @@ from ssql.compiler.diagnostics import Diagnostics, SsqlError, did_you_mean, fail
 from ssql.compiler.parser import ParsedFile
 from ssql.compiler.source import Span
 from ssql.planner.catalog import Catalog, Entry, OptionValue, Sink, kind_name
-from ssql.planner.choose import MEMORY, bytes_of
+from ssql.planner.choose import JOIN_ALPHA, MEMORY, bytes_of
+from ssql.planner.legality import TIME_PLANS
 from ssql.planner.logical import Output, Plan, Program, Project, Query
+from ssql.planner.ordered import JOIN_PLANS
 from ssql.planner.scalar import Named, Scalar, column
 
-PLANS = ("wid", "paned", "rolling", "adaptwid", "sync-filter", "filter-order", "adaptive")
+PLANS = (*TIME_PLANS, *JOIN_PLANS)
 # The settings of ssql itself; those of Spark begin with `spark.` and are passed on.
-SETTINGS = ("ssql.join.alpha", MEMORY)
+SETTINGS = (JOIN_ALPHA, MEMORY)
 _HINT = re.compile(r"\s*([^\W\d]\w*)\s*\(\s*([\w-]*)\s*\)\s*,?")
 
 
@@ -155,6 +157,8 @@ class ProgramBinder:
             )
         if option.key == MEMORY:
             _check_size(option)
+        if option.key == JOIN_ALPHA:
+            _check_alpha(option)
         self.settings.append((option.key, option.value))
 
     def _find(self, name: ast.Name) -> Entry:
@@ -203,6 +207,20 @@ def _check_size(option: ast.Option) -> None:
             option.value_span,
             helps=["as in SET ssql.memory = '16g'"],
         ) from None
+
+
+def _check_alpha(option: ast.Option) -> None:
+    try:
+        alpha = float(option.value)
+    except ValueError:
+        alpha = -1.0
+    if isinstance(option.value, bool) or not 0 <= alpha < 1:
+        raise fail(
+            codes.BAD_OPTION,
+            f"{option.value} is no share: alpha is from 0 on, and below 1",
+            option.value_span,
+            helps=["as in SET ssql.join.alpha = 0.3"],
+        )
 
 
 def forced_plan(query: ast.Query) -> str | None:

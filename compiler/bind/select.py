@@ -9,7 +9,7 @@ from ssql.compiler.bind.context import Context
 from ssql.compiler.bind.grouping import Grouping
 from ssql.compiler.bind.items import Output, bind_items, unique
 from ssql.compiler.bind.joins import FromBinder
-from ssql.compiler.bind.ordering import bind_order
+from ssql.compiler.bind.ordering import bind_order, by_join_time
 from ssql.compiler.bind.relations import RelationBinder, check_union_member
 from ssql.compiler.bind.scalars import ScalarBinder
 from ssql.compiler.bind.scope import Scope
@@ -77,6 +77,8 @@ def bind_select(select: ast.Select, context: Context) -> Plan:
     if grouping.is_needed(items):
         plan, outputs = grouping.bind(items)
     else:
+        if select.within is not None and not select.order_by:
+            plan = by_join_time(plan, select.within.span)
         outputs = [Output(i.name, scalars.scalar(i.bound), i.chosen, i.span) for i in items]
     project = Project(input=plan, items=unique(outputs), span=select.span)
     result: Plan = _distinct(select, project) if select.distinct else project

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from ssql.compiler.emit.python import Argument, Call, Nested, literal
 from ssql.planner.durations import spell
 from ssql.planner.join_keys import is_equi_join
-from ssql.planner.logical import Join, JoinSide, Plan
+from ssql.planner.logical import Filter, Join, JoinSide, Plan
 from ssql.planner.progress import shifts_of
 from ssql.planner.rules.columns import columns_of
 from ssql.planner.rules.conjuncts import split
 from ssql.planner.scalar import Scalar, column, to_sql
 from ssql.planner.span import NOWHERE, Span
-from ssql.planner.windows import EqualTimeJoin, LookupJoin, SlidingJoin, TumblingJoin
+from ssql.planner.windows import EqualTimeJoin, LookupJoin, SlidingJoin, TumblingJoin, WithinJoin
 
 # What Spark knows a column of event time by. A column that is none any more has a mark of its own:
 # Spark would take one without any for the column that it was made from.
@@ -155,7 +155,10 @@ class JoinSteps:
         return left, frames[False], frames[True]
 
     def _clause(self, side: JoinSide) -> str:
-        words = [f"{side.kind} JOIN", self.text(side.input.span)]
+        source = side.input
+        while isinstance(source, Filter):  # a rule has put it there
+            source = source.input
+        words = [f"{side.kind} JOIN", self.text(source.span)]
         if side.on is not None:
             spans = side.on.conjuncts if side.on.span == NOWHERE else (side.on.span,)
             words += ["ON", " AND ".join(map(self.text, spans))]
@@ -164,6 +167,8 @@ class JoinSteps:
                 words.append("within the windows of both sides")
             case TumblingJoin(size_us=size) if side.time is not None:
                 words.append(f"in the same {spell(size)}")
+            case WithinJoin(size_us=size):
+                words.append(f"within {spell(size)}")
         return " ".join(words)
 
     def _bounds(self, before: list[_Input], event_time: str, other: _Input) -> list[str]:
@@ -184,22 +189,29 @@ class JoinSteps:
                     f"{event} > {_shifted(event_time, shift_us - window.size_us)}",
                     f"{event} < {_shifted(event_time, shift_us + window.size_us)}",
                 ]
-            case SlidingJoin():
-                found = [f"{event} > {_shifted(event_time, shift_us - _range(other))}"]
+            case SlidingJoin() | WithinJoin():
+                found = [f"{event} > {_shifted(event_time, shift_us - self._range(other))}"]
                 if not several:
-                    found.append(f"{event} < {_shifted(event_time, shift_us + _range(first))}")
+                    found.append(f"{event} < {_shifted(event_time, shift_us + self._range(first))}")
                     return found
-                ends = [f"{event} < {_shifted(i.time, shift_us + _range(i))}" for i in before]
+                ends = [f"{event} < {_shifted(i.time, shift_us + self._range(i))}" for i in before]
                 for one, end in zip(before, ends, strict=True):
                     # A side that was matched by nothing has no time, and no say.
                     absent = f"{one.time} IS NULL OR " if self._may_lack(one.side) else ""
                     found.append(f"{absent}{end}")
                 if any(" OR " in f for f in found):
-                    longest = max(map(_range, before))
+                    longest = max(map(self._range, before))
                     found.append(f"{event} < {_shifted(event_time, shift_us + longest)}")
                 return found
             case _:
                 raise AssertionError("other joins were refused")
+
+    def _range(self, given: _Input) -> int:
+        """For less than this a row of the side waits."""
+        if isinstance(self.plan.window, WithinJoin):
+            return self.plan.window.size_us + 1  # the very end is in
+        assert given.side.range_us is not None
+        return given.side.range_us
 
     def _may_lack(self, side: JoinSide) -> bool:
         """May a result be without a row of this side?"""
@@ -212,7 +224,7 @@ class JoinSteps:
     ) -> tuple[str, str, str]:
         """Without an equality there is no key: time is cut into slots, and a row of the side is in
         all those that its partners may be in. The condition, and both DataFrames."""
-        earlier_us, later_us = max(map(_range, before)), _range(other)
+        earlier_us, later_us = max(map(self._range, before)), self._range(other)
         slack_us = max(abs(i.shift_us) for i in (*before, other))
         slot_us = earlier_us + later_us + 2 * slack_us
         left, right = self.free(f"slot_{at}"), self.free(f"partner_slot_{at}")
@@ -241,11 +253,6 @@ class JoinSteps:
         named = (literal(name), f"metadata={_EVENT_TIME}")
         time = Nested(f"F.expr({literal(sql)}).alias(", named, ")")
         return self.step("the time of the results", "timed", frame, Call("select", ('"*"', time)))
-
-
-def _range(given: _Input) -> int:
-    assert given.side.range_us is not None
-    return given.side.range_us
 
 
 def _window_number(window: TumblingJoin) -> str:

@@ -16,7 +16,7 @@ from ssql.compiler.emit.connections import (
     watermark_delay,
     write_calls,
 )
-from ssql.compiler.emit.operators import OPERATORS, PART_IMPORT, STATE_STORE
+from ssql.compiler.emit.operators import STATE_STORE, operators_of
 from ssql.compiler.emit.python import WIDTH, Call, Names, chain, comment, fits, lines_of, literal
 from ssql.compiler.emit.queries import Frames, QueryEmitter
 from ssql.compiler.emit.standalone import INLINED_WIDTH, Inlined, import_block, imports_in, inline
@@ -30,6 +30,7 @@ from ssql.planner.logical import (
     Aggregate,
     Alias,
     Filter,
+    Join,
     OneRow,
     Plan,
     Program,
@@ -144,9 +145,14 @@ def _imports(text: str, udfs: dict[Function, str]) -> Iterator[str]:
 
 
 def _operator_imports(choices: tuple[Choice, ...]) -> list[str]:
-    plans = {a.plan for c in choices for a in c.aggregates}
-    operators = {OPERATORS[p].import_line for p in plans if p in OPERATORS}
-    return sorted(operators | ({PART_IMPORT} if operators else set()))
+    """One line a module."""
+    names: dict[str, set[str]] = {}
+    for module, name in (found for choice in choices for found in operators_of(choice)):
+        names.setdefault(module, set()).add(name)
+    return [
+        f"from ssql.runtime.operators.{module} import {', '.join(sorted(found))}"
+        for module, found in sorted(names.items())
+    ]
 
 
 # Spark takes equal parts of a plan for one, and an aggregate that has lost its watermark that way
@@ -178,7 +184,7 @@ def _inlined_text(inlined: Inlined) -> str:
 def _readings(choices: tuple[Choice, ...], names: Names) -> list[_Reading]:
     """The streams and tables that are read, in the order of the source."""
     found = sorted({e for choice in choices for e in _read_by(choice)}, key=lambda e: e.span)
-    joined = {s for c in choices for s in joined_streams(c.query.plan)}
+    joined = {s for c in choices for s in joined_streams(c.query.plan, _by_operator(c))}
     readings = []
     for entry in found:
         frame = names.make(entry.name)
@@ -187,6 +193,10 @@ def _readings(choices: tuple[Choice, ...], names: Names) -> list[_Reading]:
         acceptor = names.make(f"accept_{frame}") if accepts else None
         readings.append(_Reading(entry, frame, reader, acceptor, entry in joined))
     return readings
+
+
+def _by_operator(choice: Choice) -> list[Join]:
+    return [j.ordered.join for j in choice.joins if j.by_operator]
 
 
 def _read_by(choice: Choice) -> Iterator[Stream | Table]:
@@ -318,7 +328,7 @@ def _job_queries(queries: list[_QueryFunction]) -> Iterator[JobQuery]:
             is_streaming=plan.is_streaming,
             keeps_state=any(map(keeps_state, walk(plan))),
             plan=query.choice.plan,
-            plans=tuple(a.plan for a in query.choice.aggregates),
+            plans=query.choice.plans,
             reason=query.choice.reason,
             outline=tuple(outline_query(query.choice.query, verbose=True).lines()),
             sink=_job_sink(query) if sink else None,

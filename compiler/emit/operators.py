@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from ssql.compiler.emit.python import Argument, Call, Nested, literal
+from ssql.planner.choose import Choice
 from ssql.planner.durations import spell
 from ssql.planner.logical import Aggregate
+from ssql.planner.rules.order_results import visible_orders
 from ssql.planner.windows import LandmarkWindow, RowWindow, TimeWindow, TupleWindow
 
 
@@ -20,12 +22,7 @@ class Operator:
     function: str
     of_panes: bool = False
 
-    @property
-    def import_line(self) -> str:
-        return f"from ssql.runtime.operators.{self.module} import {self.function}"
 
-
-PART_IMPORT = "from ssql.runtime.operators.road import Part"
 # The state of operators over streams is kept by nothing else of Spark's.
 STATE_STORE = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -42,6 +39,21 @@ OPERATORS = {
     "partitioned": Operator("rows", "row_windows"),
     "slide-by-tuple": Operator("tuples", "tuple_windows"),
 }
+
+
+def operators_of(choice: Choice) -> set[tuple[str, str]]:
+    """The names that a query takes from our operators, each with its module."""
+    used = [OPERATORS[a.plan] for a in choice.aggregates if a.plan in OPERATORS]
+    found = {(o.module, o.function) for o in used} | ({("road", "Part")} if used else set())
+    if any(j.by_operator for j in choice.joins):
+        found |= {("ordered_join", "Side"), ("ordered_join", "ordered_join")}
+    orders = list(visible_orders(choice.query.plan))
+    by_join = {id(j.ordered.order) for j in choice.joins if j.by_operator}
+    if any(id(o) not in by_join for o in orders):
+        found.add(("ordering", "in_order"))
+    if any(len(o.keys) > 1 for o in orders):
+        found.add(("ordering", "By"))
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

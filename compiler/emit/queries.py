@@ -9,13 +9,15 @@ from sqlglot import exp
 
 from ssql.compiler.dialect import call_name
 from ssql.compiler.emit.aggregates import AggregateSteps
-from ssql.compiler.emit.columns import item_sql, sql_of
+from ssql.compiler.emit.columns import item_sql, sql_of, unqualified
 from ssql.compiler.emit.joins import JoinSteps
-from ssql.compiler.emit.python import Call, Names, chain, comment, literal
+from ssql.compiler.emit.ordered import OrderedJoinSteps, then_argument
+from ssql.compiler.emit.python import Argument, Call, Names, chain, comment, literal
 from ssql.compiler.source import Source, Span
 from ssql.compiler.spark_functions import VOLATILE
 from ssql.planner.catalog import Stream, Table
 from ssql.planner.choose import Choice
+from ssql.planner.durations import spell
 from ssql.planner.logical import (
     Aggregate,
     Alias,
@@ -27,6 +29,7 @@ from ssql.planner.logical import (
     Order,
     Plan,
     Project,
+    Schema,
     StreamScan,
     TableScan,
     Union,
@@ -35,8 +38,10 @@ from ssql.planner.logical import (
 from ssql.planner.progress import keeps_state, time_of
 from ssql.planner.rules import MOST_OPERATORS
 from ssql.planner.rules.columns import below_alias, below_project, below_union, with_columns
-from ssql.planner.scalar import Named, Scalar, to_sql
+from ssql.planner.rules.order_results import join_below, visible_orders
+from ssql.planner.scalar import Named, Scalar, column, to_sql
 from ssql.planner.span import NOWHERE
+from ssql.planner.windows import WithinJoin
 
 Frames = dict[Stream | Table, str]
 
@@ -61,6 +66,7 @@ class QueryEmitter:
         self.names = Names(frames.values())
         self.event_time = _free_column("event_time", choice.query.plan)
         self.steps: list[_Step] = []
+        self._orders = list(visible_orders(choice.query.plan))
         # Equal parts of a plan are one DataFrame. (Not a call more for other plans, which may be as
         # deep as Python's stack allows.)
         self._made: dict[tuple[Plan, Scalar | None], str] = {}
@@ -148,6 +154,9 @@ class QueryEmitter:
                 return self._step(
                     "SELECT DISTINCT", "distinct", self._plan(plan.input), Call("distinct")
                 )
+            case Order() if plan.is_streaming:
+                shows = any(plan is order for order in self._orders)
+                return self._in_order(plan) if shows else self._plan(plan.input, time=time)
             case Order():
                 return self._order(plan)
             case Limit():
@@ -189,6 +198,12 @@ class QueryEmitter:
         def free(name: str) -> str:
             return _free_column(name, self.choice.query.plan)
 
+        chosen = self.choice.join_plan_of(plan)
+        if chosen is not None and chosen.by_operator:
+            return OrderedJoinSteps(chosen, self._step, self._text, frame_of).emit(
+                self.event_time if time else ""
+            )
+
         return JoinSteps(plan, self._step, self._text, frame_of, free, self.event_time, time).emit()
 
     def _order(self, plan: Order) -> str:
@@ -204,6 +219,40 @@ class QueryEmitter:
         return self._step(
             clause, "ordered", self._plan(plan.input), Call("orderBy", tuple(columns))
         )
+
+    def _in_order(self, plan: Order) -> str:
+        """A join's operator gives its results in order by itself."""
+        join = join_below(plan)
+        chosen = self.choice.join_plan_of(join) if join is not None else None
+        if chosen is not None and chosen.by_operator:
+            return self._plan(plan.input)
+        time = plan.keys[0]
+        brings_time = _brings_time(plan.input)
+        head = self._plan(plan.input, time=time if brings_time else None)
+        if len({f.relation for f in plan.input.schema}) > 1:
+            head = self._by_side(plan.input.schema, head, timed=brings_time)
+        words = [to_sql(unqualified(k.tree, plan.input.schema)) for k in plan.keys]
+        named = literal(self.event_time if brings_time else words[0])
+        arguments: list[Argument] = [head, f"{'event_time' if brings_time else 'time'}={named}"]
+        if len(words) > 1:
+            arguments.append(then_argument(plan, words[1:]))
+        clause = f"ORDER BY {', '.join(self._text(k.span) for k in plan.keys)}"
+        if join is not None and isinstance(join.window, WithinJoin) and len(plan.keys) == 1:
+            clause = f"WINDOW {spell(join.window.size_us)}: in order of time"
+        return self._step(clause, "ordered", "", Call("in_order", tuple(arguments)))
+
+    def _by_side(self, schema: Schema, head: str, *, timed: bool) -> str:
+        """The columns of a join, those of each side in a struct of its name: outside of Spark's own
+        plans there are no qualifiers."""
+        items = []
+        for relation in dict.fromkeys(f.relation for f in schema):
+            own = [to_sql(column(f.name, relation)) for f in schema if f.relation == relation]
+            name = relation and to_sql(column(relation))
+            items += [f"struct({', '.join(own)}) AS {name}"] if name else own
+        if timed:
+            items.append(self.event_time)
+        call = Call("selectExpr", tuple(map(literal, items)))
+        return self._step("the columns of each side together", "by_side", head, call)
 
     # -------------------------------------------------------------- aggregates
 
@@ -229,7 +278,7 @@ class QueryEmitter:
 def _brings_time(plan: Plan) -> bool:
     """Do the rows of a stream come from what keeps state, so that Spark must be told of their event
     time?"""
-    return any(map(keeps_state, walk(plan)))
+    return any(keeps_state(n) and not isinstance(n, Order) for n in walk(plan))
 
 
 def _has_own_columns(plan: Plan) -> bool:

@@ -23,10 +23,11 @@ PART_BYTES = 8
 class Constants:
     seconds: Mapping[str, Mapping[str, float]]  # by plan and amount
     another_part: float  # a second column of an aggregate, beside the first one
+    join: Mapping[str, float]  # seconds of an ordered join, on all cores: a row, and a result
     how: Mapping[str, str]
 
 
 @cache
 def constants() -> Constants:
     fields = json.loads(Path(__file__).with_name(FILE).read_text(encoding="utf-8"))
-    return Constants(fields["seconds"], fields["another part"], fields["how"])
+    return Constants(fields["seconds"], fields["another part"], fields["join"], fields["how"])

@@ -38,7 +38,7 @@ from ssql.planner.windows import TimeWindow
 
 # A table whose size nobody knows; look-ups in it give one row each.
 _STORED_ROWS = 10_000.0
-_CALCULATED = "calculated"
+CALCULATED = "calculated"
 
 
 Columns = dict[tuple[str | None, str], Figure]  # by relation and name
@@ -106,7 +106,7 @@ def rows_of(plan: Plan, memory: Memory) -> Rows:
             return replace(inner, distinct=under_name)
         case Project():
             inner = rows_of(plan.input, memory)
-            shown: Columns = {(None, i.name): _distinct(inner, i.scalar) for i in plan.items}
+            shown: Columns = {(None, i.name): values_of(inner, i.scalar) for i in plan.items}
             return replace(inner, distinct=shown, together={})
         case Union():
             return _united(plan, [rows_of(m, memory) for m in plan.members])
@@ -176,7 +176,7 @@ def _joined(sides: list[Rows]) -> Rows:
 def _results(plan: Aggregate, memory: Memory) -> Rows:
     inner = rows_of(plan.input, memory)
     groups = _groups(inner, (k.scalar for k in plan.keys))
-    found: Columns = {(None, k.name): _distinct(inner, k.scalar) for k in plan.keys}
+    found: Columns = {(None, k.name): values_of(inner, k.scalar) for k in plan.keys}
     rate = inner.rate.value
     if isinstance(plan.window, TimeWindow):
         in_window = rate * plan.window.range_us / 1e6
@@ -184,8 +184,8 @@ def _results(plan: Aggregate, memory: Memory) -> Rows:
         rate = results / (plan.window.slide_us / 1e6)
     return replace(
         inner,
-        rate=Figure(rate, _CALCULATED),
-        skew=Figure(0.0, _CALCULATED),
+        rate=Figure(rate, CALCULATED),
+        skew=Figure(0.0, CALCULATED),
         distinct=found,
         groups=None,
         together={},
@@ -195,15 +195,15 @@ def _results(plan: Aggregate, memory: Memory) -> Rows:
 # ------------------------------------------------------------------ values of columns
 
 
-def _distinct(rows: Rows, scalar: Scalar) -> Figure:
+def values_of(rows: Rows, scalar: Scalar) -> Figure:
     """How many values an expression has: at most as many as its columns together."""
     if scalar.type == "BOOLEAN":
-        return Figure(2.0, _CALCULATED)
+        return Figure(2.0, CALCULATED)
     columns = list(scalar.tree.find_all(exp.Column))
     found = [rows.distinct.get((c.table or None, c.name)) for c in columns]
     known = [f if f is not None else Figure(GROUPS, ASSUMED) for f in found]
     if not known:
-        return Figure(1.0, _CALCULATED)
+        return Figure(1.0, CALCULATED)
     return _product(known)
 
 
@@ -213,19 +213,19 @@ def _product(figures: Iterable[Figure]) -> Figure:
     if len(figures) == 1:
         return figures[0]
     assumed = any(f.origin == ASSUMED for f in figures)
-    return Figure(value, ASSUMED if assumed else _CALCULATED)
+    return Figure(value, ASSUMED if assumed else CALCULATED)
 
 
 def _groups(rows: Rows, keys: Iterable[Scalar]) -> Figure:
     keys = list(keys)
     if not keys:
-        return Figure(1.0, _CALCULATED)
+        return Figure(1.0, CALCULATED)
     if rows.groups is not None:
         return rows.groups
     columns = frozenset(k.column[1].casefold() for k in keys if k.column)
     if len(columns) == len(keys) and columns in rows.together:
         return rows.together[columns]
-    found = [_distinct(rows, k) for k in keys]
+    found = [values_of(rows, k) for k in keys]
     if all(f.origin == ASSUMED for f in found):  # nothing is gained by multiplying guesses
         return Figure(GROUPS, ASSUMED)
     return _product(found)

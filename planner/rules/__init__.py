@@ -11,6 +11,7 @@ from ssql.planner.rules.distinct_as_groups import distinct_as_groups
 from ssql.planner.rules.fold_constants import fold_constants
 from ssql.planner.rules.join_conditions import join_conditions
 from ssql.planner.rules.merge_aggregates import merge_aggregates
+from ssql.planner.rules.order_results import order_results
 from ssql.planner.rules.prune_columns import prune_columns
 from ssql.planner.rules.push_filters import push_filters
 
@@ -36,6 +37,8 @@ class Rule:
 RULES = (
     # First, so that a condition that is always true is gone before anybody asks what it uses.
     Rule(fold_constants, "what is made of constants alone is computed here"),
+    # Before filters move: they meet no order that is not there any more.
+    Rule(order_results, "a join gives its results in order, and a window takes them in any"),
     # Before filters move: they pass an aggregate, and not a DISTINCT.
     Rule(distinct_as_groups, "DISTINCT is a group for each row, which closes with its instant"),
     # Before aggregates are merged: a filter that stands between them is in the way.

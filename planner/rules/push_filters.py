@@ -17,11 +17,14 @@ from ssql.planner.logical import (
     Alias,
     Epochs,
     Filter,
+    Join,
+    Order,
     Plan,
     Project,
     Union,
     walk,
 )
+from ssql.planner.progress import keeps_state
 from ssql.planner.rules.certain import cannot_fail, is_pure
 from ssql.planner.rules.columns import (
     Trees,
@@ -33,8 +36,8 @@ from ssql.planner.rules.columns import (
 )
 from ssql.planner.rules.conjuncts import joined, split
 from ssql.planner.rules.rebuilding import from_below, over
-from ssql.planner.scalar import Scalar
-from ssql.planner.windows import LandmarkWindow, RowWindow, TimeWindow, TupleWindow
+from ssql.planner.scalar import Scalar, column
+from ssql.planner.windows import EpochJoin, LandmarkWindow, RowWindow, TimeWindow, TupleWindow
 
 
 def push_filters(plan: Plan) -> Plan:
@@ -83,6 +86,11 @@ def _place(plan: Plan, filter: Filter) -> _Placed | None:
             return _below_project(plan, filter) or _on_top(plan, filter)
         case Union():
             return _in_members(plan, filter) or _on_top(plan, filter)
+        case Order():
+            same: Trees = {(f.relation, f.name): column(f.name, f.relation) for f in plan.schema}
+            return _below(plan, filter, same) or _on_top(plan, filter)
+        case Join():
+            return _in_side(plan, filter) or _on_top(plan, filter)
         case Filter():
             # On top of it unless there is more to gain: it may guard what the condition computes.
             if is_pure(plan.condition.tree) and cannot_fail(filter.condition.tree, plan.schema):
@@ -133,6 +141,22 @@ def _in_members(plan: Union, filter: Filter) -> _Placed | None:
             return None
         placed.append(one)
     return _Placed(over(plan, [p.plan for p in placed]), any(p.gains for p in placed))
+
+
+def _in_side(plan: Join, filter: Filter) -> _Placed | None:
+    """Where rows wait for partners, those that give no result in any case need not wait."""
+    if not keeps_state(plan) or isinstance(plan.window, EpochJoin):
+        return None
+    if any(side.kind not in ("INNER", "CROSS") for side in plan.sides):
+        return None
+    used = columns_of(filter.condition.tree)
+    for at, side in enumerate(plan.sides):
+        if used <= {(f.relation, f.name) for f in side.input.schema}:
+            placed = _place(side.input, replace(filter, input=side.input))
+            if placed is not None:
+                inputs = [*plan.inputs[:at], placed.plan, *plan.inputs[at + 1 :]]
+                return _Placed(over(plan, inputs), True)
+    return None
 
 
 # ------------------------------------------------------------------ aggregates

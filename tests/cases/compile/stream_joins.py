@@ -14,16 +14,16 @@
 #   their rows come, by Spark itself.
 # query_7: plan order-agnostic, because no order is asked for, so streams are joined as
 #   their rows come, by Spark itself.
-# query_8: plan native over order-agnostic, because no order is asked for, so streams
-#   are joined as their rows come, by Spark itself; GROUP BY on the stream's time: each
-#   instant closes by itself.
-# query_9: plan paned over order-agnostic, because no order is asked for, so streams are
-#   joined as their rows come, by Spark itself; a row is in up to 10 windows: it is
+# query_8: plan native over order-agnostic, because GROUP BY on the stream's time: each
+#   instant closes by itself; no order is asked for, so streams are joined as their rows
+#   come, by Spark itself.
+# query_9: plan paned over order-agnostic, because a row is in up to 10 windows: it is
 #   aggregated once, in one of 10 panes of 1 minute a window, and windows are made of
-#   panes.
-# query_10: plan wid over order-agnostic, because no order is asked for, so streams are
-#   joined as their rows come, by Spark itself; RANGE = SLIDE, so each row is in one
-#   window and panes save nothing.
+#   panes; no order is asked for, so streams are joined as their rows come, by Spark
+#   itself.
+# query_10: plan wid over order-agnostic, because RANGE = SLIDE, so each row is in one
+#   window and panes save nothing; no order is asked for, so streams are joined as their
+#   rows come, by Spark itself.
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -86,9 +86,11 @@ def read_names(spark: SparkSession) -> DataFrame:
 
 
 def query_1(a: DataFrame, b: DataFrame) -> DataFrame:
+    # WHERE b.v > 3
+    filtered = b.where("v > 3")
     # INNER JOIN b ON a.k = b.k AND a.v < b.v within the windows of both sides
     joined = a.alias("a").join(
-        b.alias("b"),
+        filtered.alias("b"),
         [
             F.expr("a.k = b.k"),
             F.expr("a.v < b.v"),
@@ -97,10 +99,8 @@ def query_1(a: DataFrame, b: DataFrame) -> DataFrame:
         ],
         "inner",
     )
-    # WHERE b.v > 3
-    filtered = joined.where("b.v > 3")
     # SELECT a.k, b.v
-    return filtered.selectExpr("a.k AS k", "b.v AS v")
+    return joined.selectExpr("a.k AS k", "b.v AS v")
 
 
 def query_2(a: DataFrame, b: DataFrame) -> DataFrame:

@@ -38,12 +38,12 @@
 #   nothing.
 # query_19: plan paned, because a row is in up to 10 windows: it is aggregated once, in
 #   one of 10 panes of 1 second a window, and windows are made of panes.
-# query_20: plan native over order-agnostic, because no order is asked for, so streams
-#   are joined as their rows come, by Spark itself; GROUP BY on the stream's time: each
-#   instant closes by itself.
-# query_21: plan wid over order-agnostic, because no order is asked for, so streams are
-#   joined as their rows come, by Spark itself; RANGE = SLIDE, so each row is in one
-#   window and panes save nothing.
+# query_20: plan native over order-agnostic, because GROUP BY on the stream's time: each
+#   instant closes by itself; no order is asked for, so streams are joined as their rows
+#   come, by Spark itself.
+# query_21: plan wid over order-agnostic, because RANGE = SLIDE, so each row is in one
+#   window and panes save nothing; no order is asked for, so streams are joined as their
+#   rows come, by Spark itself.
 # query_22: plan wid, because RANGE = SLIDE, so each row is in one window and panes save
 #   nothing.
 # query_23: plan wid, because RANGE = SLIDE, so each row is in one window and panes save
@@ -686,15 +686,19 @@ def query_19(main1: DataFrame, main2: DataFrame, control: DataFrame) -> DataFram
 
 
 def query_20(s0: DataFrame, s1: DataFrame) -> DataFrame:
+    # WHERE S0.flags = 'SYN'
+    filtered = s0.where("flags = 'SYN'")
+    # WHERE S1.flags = 'SYN_ACK'
+    filtered_2 = s1.where("flags = 'SYN_ACK'")
     # the time of S0 in a column of its own
     s0_timed = (
-        s0.withColumn("event_time_1", F.expr("ts"))
+        filtered.withColumn("event_time_1", F.expr("ts"))
         .withMetadata("ts", {"is_event_time": False})
         .alias("S0")
     )
     # the time of S1 in a column of its own
     s1_timed = (
-        s1.withColumn("event_time_2", F.expr("ts"))
+        filtered_2.withColumn("event_time_2", F.expr("ts"))
         .withMetadata("ts", {"is_event_time": False})
         .alias("S1")
     )
@@ -715,10 +719,8 @@ def query_20(s0: DataFrame, s1: DataFrame) -> DataFrame:
         "*",
         F.expr("S0.ts").alias("event_time", metadata={"spark.watermarkDelayMs": 0}),
     )
-    # WHERE S0.flags = 'SYN' AND S1.flags = 'SYN_ACK'
-    filtered = timed.where("S0.flags = 'SYN' AND S1.flags = 'SYN_ACK'")
     # GROUP BY S0.ts, S1.ts
-    grouped = filtered.groupBy(
+    grouped = timed.groupBy(
         F.window("event_time", "1 microsecond").alias("instant"),
         F.expr("S0.ts AS ts"),
         F.expr("S1.ts AS ts_1"),

@@ -57,9 +57,11 @@ def read_hosts(spark: SparkSession) -> DataFrame:
 
 
 def query_1(packets: DataFrame, others: DataFrame) -> DataFrame:
+    # WHERE p.len > 40
+    filtered = packets.where("len > 40")
     # INNER JOIN others ON p.srcIP = o.destIP AND p.len < o.len within the windows of
     #   both sides
-    joined = packets.alias("p").join(
+    joined = filtered.alias("p").join(
         others.alias("o"),
         [
             F.expr("p.srcIP = o.destIP"),
@@ -69,10 +71,8 @@ def query_1(packets: DataFrame, others: DataFrame) -> DataFrame:
         ],
         "inner",
     )
-    # WHERE p.len > 40
-    filtered = joined.where("p.len > 40")
     # SELECT p.srcIP, o.len
-    return filtered.selectExpr("p.srcIP AS srcIP", "o.len AS len")
+    return joined.selectExpr("p.srcIP AS srcIP", "o.len AS len")
 
 
 def query_2(packets: DataFrame, hosts: DataFrame) -> DataFrame:

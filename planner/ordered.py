@@ -1,0 +1,99 @@
+"""Results in order of time: which joins give them, and what keeps an operator from running one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from ssql.planner.join_keys import JoinConditions, conditions_of
+from ssql.planner.logical import Join, Order, Plan, walk
+from ssql.planner.progress import keeps_state, latest
+from ssql.planner.rules.order_results import join_below, visible_orders
+from ssql.planner.scalar import Scalar
+from ssql.planner.windows import EpochJoin, WithinJoin
+
+# The plans of joins whose results come in order of time.
+SYNC_FILTER, FILTER_ORDER, ADAPTIVE = "sync-filter", "filter-order", "adaptive"
+JOIN_PLANS = (SYNC_FILTER, FILTER_ORDER, ADAPTIVE)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedJoin:
+    """A join of streams whose results come in order of time. `order` is what asks for it; None:
+    WINDOW does, and the results go into another window, which takes them in any order."""
+
+    join: Join
+    order: Order | None
+
+    @property
+    def conditions(self) -> JoinConditions:
+        return conditions_of(self.join)
+
+    @property
+    def by(self) -> int | None:
+        """The side by whose time results are ordered; None: by the latest of all."""
+        if self.order is None or _is_latest(self.order.keys[0], self.join):
+            return None
+        key = self.order.keys[0].column
+        return next(at for at, s in enumerate(self.join.sides) if s.time and s.time.column == key)
+
+    def obstacle(self) -> str | None:
+        """What keeps our operator from running it, as what follows `because`; None: nothing."""
+        join = self.join
+        for side in join.sides:
+            if side.time is None:
+                return "stored rows take part"
+            if side.kind not in ("INNER", "CROSS"):
+                return "rows that match nothing are results as well"
+            if any(map(keeps_state, walk(side.input))):
+                return "results of windows take part"
+        if self._has_names_twice():
+            return "a column without a qualifier is called like one of its sides"
+        if self.order is not None:
+            return self._order_obstacle(self.order)
+        return None
+
+    def _has_names_twice(self) -> bool:
+        """Sides without a name bring their columns as they are, beside those that have one."""
+        bare = [f.name for s in self.join.sides for f in s.input.schema if f.relation is None]
+        named = [{f.relation for f in s.input.schema if f.relation} for s in self.join.sides]
+        names = [*bare, *(n for found in named for n in found if n)]
+        folded = [n.casefold() for n in names]
+        return len(set(folded)) < len(folded) or any(len(found) > 1 for found in named)
+
+    def _order_obstacle(self, order: Order) -> str | None:
+        times = {s.time.column: s for s in self.join.sides if s.time is not None}
+        key = order.keys[0]
+        if not _is_latest(key, self.join):
+            if key.column not in times:
+                return f"{key.sql} is not the time that a side is joined by"
+            if times[key.column].input.schema[0].relation is None:
+                return "the side that it is ordered by has no name"
+        for further in order.keys[1:]:
+            if further.column is None or further.column[0] is None:
+                return f"{further.sql} is no column of a side"
+        return None
+
+
+def ordered_joins(plan: Plan) -> list[OrderedJoin]:
+    """The joins of a plan whose results come in order."""
+    found: list[OrderedJoin] = []
+    orders = {id(join): o for o in visible_orders(plan) if (join := join_below(o)) is not None}
+    for node in walk(plan):
+        if not isinstance(node, Join) or not keeps_state(node):
+            continue
+        if isinstance(node.window, EpochJoin):
+            continue
+        order = orders.get(id(node))
+        if order is not None or isinstance(node.window, WithinJoin):
+            found.append(OrderedJoin(node, order))
+    return found
+
+
+def _is_latest(key: Scalar, join: Join) -> bool:
+    times = [s.time for s in join.sides if s.time is not None]
+    wanted, tree = latest(times).tree, key.tree
+    if isinstance(tree, exp.Anonymous) and tree.name.lower() == "greatest":
+        return set(tree.expressions) == set(wanted.expressions)
+    return bool(tree == wanted)

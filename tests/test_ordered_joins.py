@@ -1,0 +1,97 @@
+"""Results in order of time: whatever the plan, the batches, the skew between streams and the restarts,
+they are those of the definition, once each, and in order over the whole output."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from join_oracle import JoinQuery, Side, above, below, equal
+from oracle import Row, same
+from running import run_text, write_rows
+from streams import MS, SECOND, arrivals
+from test_joins import ALIASES, DELAY_US, STREAMS, _lengths, _rows, files_ddl, timed
+
+PLANS = ("sync-filter", "filter-order", "adaptive")
+
+
+@st.composite
+def ordered_queries(draw: st.DrawFn) -> JoinQuery:
+    number = draw(st.sampled_from([2, 2, 3]))
+    kind = draw(st.sampled_from(["within", "within", "sliding", "tumbling"]))
+    sides = [Side("s", "a", range_us=draw(_lengths))]
+    for at in range(1, number):
+        b, other = ALIASES[at], draw(st.integers(0, at - 1))
+        on = []
+        if draw(st.sampled_from([True, True, True, False])):
+            on.append(equal(ALIASES[other], b, "k", "k", other))
+        if draw(st.booleans()):
+            on.append(below(ALIASES[other], b, "v", other))
+        if draw(st.sampled_from([True, False, False])):
+            on.append(above(b, "v", 0))
+        stream = draw(st.sampled_from(STREAMS[: at + 1]))
+        sides.append(Side(stream, b, ",", tuple(on), draw(_lengths)))
+    times = [f"{a}.ts" for a in ALIASES[:number]]
+    order = draw(
+        st.sampled_from([f"greatest({', '.join(times)})", "a.ts", f"{times[-1]}, a.v DESC"])
+    )
+    if kind == "within" and draw(st.booleans()):
+        order = ""
+    return JoinQuery(
+        tuple(sides),
+        ("k", "v", "ts"),
+        tumbling_us=draw(st.sampled_from([SECOND, 2_500 * MS])) if kind == "tumbling" else None,
+        within_us=draw(_lengths) if kind == "within" else None,
+        order=order,
+    )
+
+
+def order_of(query: JoinQuery, row: Row) -> Any:
+    """What a result is ordered by."""
+    times = {s.alias: row[f"{s.alias}_ts"] for s in query.sides}
+    if not query.order or query.order.startswith("greatest"):
+        return max(times.values())
+    key, _, then = query.order.partition(", ")
+    if not then:
+        return times[key[0]]
+    value = row["a_v"]  # descending, NULL last
+    return times[key[0]], (1, 0) if value is None else (0, -value)
+
+
+@pytest.mark.spark
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_ordered_joins_give_what_the_definition_says(spark: Any, data: st.DataObject) -> None:
+    """Random joins over random streams, each in batches of its own, with a restart in the middle."""
+    query, plan = data.draw(ordered_queries()), data.draw(st.sampled_from(PLANS))
+    names = sorted({s.stream for s in query.sides})
+    rows = {name: data.draw(_rows, label=name) for name in names}
+    batches = {name: data.draw(arrivals(rows[name], DELAY_US)) for name in names}
+    restart = data.draw(st.integers(0, max(map(len, batches.values()))))
+    found: list[Row] = []
+    with tempfile.TemporaryDirectory() as directory:
+        for name in names:
+            (Path(directory) / name).mkdir()
+        text = "".join(files_ddl(n, Path(directory) / n) for n in names) + query.sql() + ";"
+        for is_first in (True, False):
+            for name in names:
+                for at, batch in enumerate(batches[name]):
+                    if (at < restart) == is_first:
+                        write_rows(Path(directory) / name / f"{at}.json", batch, at)
+            ran = run_text(
+                text,
+                plan,
+                until_done=True,
+                checkpoint=f"{directory}/checkpoint",
+                flush=not is_first,
+            )
+            found += timed(ran.rows)
+            assert ran.summaries[0].late == 0
+        assert ran.summaries[0].state_rows == 0
+    assert same(found, query.evaluate(rows)) is None, (text, plan, batches, restart)
+    keys = [order_of(query, row) for row in found]
+    assert keys == sorted(keys), (text, plan, batches, restart)
