@@ -84,6 +84,8 @@ class Names:
 
     def make(self, wanted: str) -> str:
         base = re.sub(r"[^0-9A-Za-z_]+", "_", wanted).strip("_").lower() or "query"
+        if base == "l":  # which looks like 1
+            base = "l_"
         if base[0].isdigit() or keyword.iskeyword(base) or keyword.issoftkeyword(base):
             base = f"_{base}" if base[0].isdigit() else f"{base}_"
         name, number = base, self._numbers.get(base, 1)

@@ -51,7 +51,7 @@ def _is_final(table: pa.Table, now: Moment) -> Numbers:
     return (positions_of(table) < now.watermark) | now.is_end
 
 
-def in_order(table: pa.Table, groups: Numbers, ties: list[str]) -> Numbers:
+def rows_in_order(table: pa.Table, groups: Numbers, ties: list[str]) -> Numbers:
     """The order of rows by group and time; those at one time by the columns `ties`."""
     order = ordered(groups, positions_of(table))
     if not ties:

@@ -69,7 +69,7 @@ def time_order(table: pa.Table, ties: Sequence[tuple[str, By]] = ()) -> Numbers:
     first = dict(ties)
     names = [*first, *(n for n in table.column_names if n not in first and n != AT)]
     keys = [
-        _places(column(rows, name), first.get(name))
+        _tie_places(column(rows, name), first.get(name))
         for name in names
         if name in first or _has_order(rows.schema.field(name).type)
     ]
@@ -77,7 +77,7 @@ def time_order(table: pa.Table, ties: Sequence[tuple[str, By]] = ()) -> Numbers:
     return order
 
 
-def _places(values: pa.Array, by: By | None) -> Numbers:
+def _tie_places(values: pa.Array, by: By | None) -> Numbers:
     places = ranks(values)
     if by is None:
         return places

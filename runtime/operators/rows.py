@@ -22,8 +22,8 @@ from ssql.runtime.operators.numbered import (
     entries_of,
     final_rows,
     groups_of,
-    in_order,
     places_in_group,
+    rows_in_order,
 )
 from ssql.runtime.operators.packing import BUCKETS
 from ssql.runtime.operators.processor import END_US, Moment
@@ -83,7 +83,7 @@ class RowsKernel:
 
     def _numbered(self, final: pa.Table, partitions: Partitions) -> tuple[pa.Table, Numbers]:
         """One entry a group and pane of rows, and the partitions of these."""
-        order = in_order(final, partitions.of("final"), list(self.ties))
+        order = rows_in_order(final, partitions.of("final"), list(self.ties))
         of_row = partitions.of("final")[order]
         number = partitions.counts[of_row] + places_in_group(of_row)
         return entries_of(

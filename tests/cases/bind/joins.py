@@ -47,9 +47,9 @@ def read_l(spark: SparkSession) -> DataFrame:
     )
 
 
-def accept_l(l: DataFrame) -> DataFrame:
+def accept_l(l_: DataFrame) -> DataFrame:
     # rows without a time, or with an absurd one, are left out
-    timed = l.where("ts BETWEEN '1970-01-01' AND '2200-01-01'")
+    timed = l_.where("ts BETWEEN '1970-01-01' AND '2200-01-01'")
     # WATERMARK FOR ts AS ts, and a join of Spark's drops a row at the watermark
     return timed.withWatermark("ts", "1 millisecond")
 
@@ -101,9 +101,9 @@ def read_d(spark: SparkSession) -> DataFrame:
     return spark.read.format("csv").schema("k STRING, name STRING").load("d.csv")
 
 
-def query_1(l: DataFrame, r: DataFrame) -> DataFrame:
+def query_1(l_: DataFrame, r: DataFrame) -> DataFrame:
     # INNER JOIN r ON l.k = r.k within the windows of both sides
-    joined = l.alias("l").join(
+    joined = l_.alias("l").join(
         r.alias("r"),
         [
             F.expr("l.k = r.k"),
@@ -123,11 +123,11 @@ def query_1(l: DataFrame, r: DataFrame) -> DataFrame:
     )
 
 
-def query_2(l: DataFrame, r: DataFrame) -> DataFrame:
+def query_2(l_: DataFrame, r: DataFrame) -> DataFrame:
     # r.v > 1, asked before the join
     asked = r.alias("r").withColumn("met_1_2", F.expr("r.v > 1"))
     # LEFT JOIN r ON l.k = r.k AND r.v > 1 within the windows of both sides
-    joined = l.alias("l").join(
+    joined = l_.alias("l").join(
         asked,
         [
             F.expr("l.k = r.k"),
@@ -141,16 +141,16 @@ def query_2(l: DataFrame, r: DataFrame) -> DataFrame:
     return joined.selectExpr("l.k AS k", "r.v AS v")
 
 
-def query_3(l: DataFrame, o: DataFrame) -> DataFrame:
+def query_3(l_: DataFrame, o: DataFrame) -> DataFrame:
     # the time of a in a column of its own
     a_timed = (
-        l.withColumn("event_time_1", F.expr("ts"))
+        l_.withColumn("event_time_1", F.expr("ts"))
         .withMetadata("ts", {"is_event_time": False})
         .alias("a")
     )
     # the time of b in a column of its own
     b_timed = (
-        l.withColumn("event_time_2", F.expr("ts"))
+        l_.withColumn("event_time_2", F.expr("ts"))
         .withMetadata("ts", {"is_event_time": False})
         .alias("b")
     )
@@ -193,9 +193,9 @@ def query_3(l: DataFrame, o: DataFrame) -> DataFrame:
     return joined_2.selectExpr("a.k AS k")
 
 
-def query_4(l: DataFrame, r: DataFrame) -> DataFrame:
+def query_4(l_: DataFrame, r: DataFrame) -> DataFrame:
     # INNER JOIN r ON l.k = r.k in the same 5 minutes
-    joined = l.alias("l").join(
+    joined = l_.alias("l").join(
         r.alias("r"),
         [
             F.expr("l.k = r.k"),
@@ -209,10 +209,10 @@ def query_4(l: DataFrame, r: DataFrame) -> DataFrame:
     return joined.selectExpr("l.k AS k")
 
 
-def query_5(l: DataFrame, o: DataFrame) -> DataFrame:
+def query_5(l_: DataFrame, o: DataFrame) -> DataFrame:
     # FROM l, o WHERE l.k = o.k WINDOW 10 minutes
     joined = ordered_join(
-        [Side(l, "l", time="ts", keys=["k"]), Side(o, "o", time="ts", keys=["k"])],
+        [Side(l_, "l", time="ts", keys=["k"]), Side(o, "o", time="ts", keys=["k"])],
         plan="adaptive",
         within="10 minutes",
     )
@@ -220,10 +220,10 @@ def query_5(l: DataFrame, o: DataFrame) -> DataFrame:
     return joined.selectExpr("l.k AS k")
 
 
-def query_6(l: DataFrame, o: DataFrame, d: DataFrame) -> DataFrame:
+def query_6(l_: DataFrame, o: DataFrame, d: DataFrame) -> DataFrame:
     # the time of l in a column of its own
     l_timed = (
-        l.withColumn("event_time_1", F.expr("ts"))
+        l_.withColumn("event_time_1", F.expr("ts"))
         .withMetadata("ts", {"is_event_time": False})
         .alias("l")
     )
@@ -266,10 +266,10 @@ def query_6(l: DataFrame, o: DataFrame, d: DataFrame) -> DataFrame:
     return ordered.selectExpr("l.k AS k", "d.name AS name")
 
 
-def query_7(l: DataFrame, o: DataFrame) -> DataFrame:
+def query_7(l_: DataFrame, o: DataFrame) -> DataFrame:
     # the time of l in a column of its own
     l_timed = (
-        l.withColumn("event_time_1", F.expr("ts"))
+        l_.withColumn("event_time_1", F.expr("ts"))
         .withMetadata("ts", {"is_event_time": False})
         .alias("l")
     )
@@ -306,10 +306,10 @@ def query_7(l: DataFrame, o: DataFrame) -> DataFrame:
     )
 
 
-def query_8(l: DataFrame, o: DataFrame) -> DataFrame:
+def query_8(l_: DataFrame, o: DataFrame) -> DataFrame:
     # the time of l in a column of its own
     l_timed = (
-        l.withColumn("event_time_1", F.expr("ts"))
+        l_.withColumn("event_time_1", F.expr("ts"))
         .withMetadata("ts", {"is_event_time": False})
         .alias("l")
     )
@@ -349,9 +349,9 @@ def query_8(l: DataFrame, o: DataFrame) -> DataFrame:
     )
 
 
-def query_9(l: DataFrame, o: DataFrame) -> DataFrame:
+def query_9(l_: DataFrame, o: DataFrame) -> DataFrame:
     # [RANGE 1 minute]
-    grouped = l.groupBy(F.window("ts", "1 minute"))
+    grouped = l_.groupBy(F.window("ts", "1 minute"))
     # count(*)
     aggregated = grouped.agg(F.expr("count(*) AS n"))
     # SELECT count(*) AS n [RANGE 1 minute]
@@ -385,10 +385,10 @@ def query_9(l: DataFrame, o: DataFrame) -> DataFrame:
     return joined.selectExpr("a.n AS n", "b.n AS n_1")
 
 
-def query_10(l: DataFrame, o: DataFrame) -> DataFrame:
+def query_10(l_: DataFrame, o: DataFrame) -> DataFrame:
     # the time of l in a column of its own
     l_timed = (
-        l.withColumn("event_time_1", F.expr("ts"))
+        l_.withColumn("event_time_1", F.expr("ts"))
         .withMetadata("ts", {"is_event_time": False})
         .alias("l")
     )
@@ -425,11 +425,11 @@ def query_10(l: DataFrame, o: DataFrame) -> DataFrame:
     return aggregated.selectExpr("ts", "ts_1", "`count(*)`")
 
 
-def query_11(l: DataFrame, r: DataFrame, o: DataFrame) -> DataFrame:
+def query_11(l_: DataFrame, r: DataFrame, o: DataFrame) -> DataFrame:
     # UNION ALL
-    m = l.union(o)
+    m = l_.union(o)
     # UNION ALL
-    united = r.union(l)
+    united = r.union(l_)
     # UNION ALL
     n = united.union(o)
     # INNER JOIN r UNION (l UNION o) ON m.k = n.k in the same 10 seconds
@@ -457,21 +457,21 @@ def main() -> None:
         )
         .getOrCreate()
     )
-    l = accept_l(read_l(spark))
+    l_ = accept_l(read_l(spark))
     r = accept_r(read_r(spark))
     o = accept_o(read_o(spark))
     d = read_d(spark)
-    query_1(l, r).writeStream.format("console").option("truncate", False).start()
-    query_2(l, r).writeStream.format("console").option("truncate", False).start()
-    query_3(l, o).writeStream.format("console").option("truncate", False).start()
-    query_4(l, r).writeStream.format("console").option("truncate", False).start()
-    query_5(l, o).writeStream.format("console").option("truncate", False).start()
-    query_6(l, o, d).writeStream.format("console").option("truncate", False).start()
-    query_7(l, o).writeStream.format("console").option("truncate", False).start()
-    query_8(l, o).writeStream.format("console").option("truncate", False).start()
-    query_9(l, o).writeStream.format("console").option("truncate", False).start()
-    query_10(l, o).writeStream.format("console").option("truncate", False).start()
-    query_11(l, r, o).writeStream.format("console").option("truncate", False).start()
+    query_1(l_, r).writeStream.format("console").option("truncate", False).start()
+    query_2(l_, r).writeStream.format("console").option("truncate", False).start()
+    query_3(l_, o).writeStream.format("console").option("truncate", False).start()
+    query_4(l_, r).writeStream.format("console").option("truncate", False).start()
+    query_5(l_, o).writeStream.format("console").option("truncate", False).start()
+    query_6(l_, o, d).writeStream.format("console").option("truncate", False).start()
+    query_7(l_, o).writeStream.format("console").option("truncate", False).start()
+    query_8(l_, o).writeStream.format("console").option("truncate", False).start()
+    query_9(l_, o).writeStream.format("console").option("truncate", False).start()
+    query_10(l_, o).writeStream.format("console").option("truncate", False).start()
+    query_11(l_, r, o).writeStream.format("console").option("truncate", False).start()
     spark.streams.awaitAnyTermination()
 
 
