@@ -55,6 +55,7 @@ def write_rows(file: Path, rows: Iterable[Row], order: int = 0) -> None:
             for k, v in row.items()
         }
         lines.append(json.dumps(shown))
+    file.parent.mkdir(exist_ok=True)
     partial = file.with_name(f".{file.name}")
     partial.write_text("\n".join(lines) + "\n" if lines else "")
     os.utime(partial, (1_700_000_000 + order, 1_700_000_000 + order))
