@@ -11,10 +11,14 @@ import argparse
 import json
 import os
 import platform
+import statistics
+import tempfile
 from pathlib import Path
 from typing import Any
 
+import joins
 import numpy as np
+import operators
 from cells import BATCHES, COLLECTS, PLANS, Cell, rows_of, seconds, warm_session
 from scipy.optimize import nnls
 
@@ -27,6 +31,7 @@ from ssql.planner.cost.constants import BATCH
 from ssql.planner.cost.estimate import shape_of
 from ssql.planner.cost.workload import workload_of
 from ssql.planner.logical import Aggregate, walk
+from ssql.planner.ordered import SYNC_FILTER
 from ssql.planner.statistics import NOTHING_KNOWN
 
 TARGET = Path(constants_module.__file__).parent / constants_module.FILE
@@ -52,6 +57,11 @@ def main() -> None:
     else:
         times = measured(options.times)
     fitted = {plan: fit(plan, times) for plan in PLANS}
+    if options.kept:
+        joining = dict(constants_module.constants().join)
+    else:
+        with warm_session() as spark:
+            joining = seconds_of_joins(spark)
     found = {
         "how": {
             "command": "python bench/calibrate.py --write",
@@ -60,6 +70,7 @@ def main() -> None:
             "unit": "seconds on all cores; `batch` is for one batch, the others for one of each",
         },
         "another part": ANOTHER_PART,
+        "join": joining,
         "seconds": fitted,
     }
     text = json.dumps(found, indent=2) + "\n"
@@ -124,6 +135,28 @@ def fit(plan: str, times: list[dict[str, Any]]) -> dict[str, float]:
         )
         takes |= {n: float(f"{v:.3g}") for n, v in zip(names, found, strict=True)}
     return takes
+
+
+JOINED_ROWS, PARTNERS = 1_000_000, (1, 20)
+
+
+def seconds_of_joins(spark: Any) -> dict[str, float]:
+    """What an ordered join takes for a row, and for a result: from one that gives few of them, and
+    one that gives many."""
+    took = []
+    for partners in PARTNERS:
+        with tempfile.TemporaryDirectory(prefix="ssql-bench-") as directory:
+            for salt, name in enumerate("ab"):
+                joins.generate(spark, f"{directory}/{name}", JOINED_ROWS, salt, partners)
+            select = "SELECT a.k, a.v, b.v AS w FROM a, b WHERE a.k = b.k WINDOW 1 minute"
+            module = joins.module_of(directory, select, SYNC_FILTER)
+            runs = (operators.seconds(module.query_1(*joins.read(spark, module))) for _ in range(4))
+            took.append(statistics.median(list(runs)[1:]))
+            print(f"join, {partners} partners a row: {took[-1]:.1f} s", flush=True)
+    few, many = (JOINED_ROWS * partners for partners in PARTNERS)
+    pair = max(took[1] - took[0], 0.0) / (many - few)
+    row = max(took[0] - few * pair, 0.0) / (2 * JOINED_ROWS)
+    return {"rows": float(f"{row:.3g}"), "pairs": float(f"{pair:.3g}")}
 
 
 def spark_version() -> str:

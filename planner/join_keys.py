@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
+from ssql.planner.catalog import Function
 from ssql.planner.logical import Join
 from ssql.planner.rules.certain import is_pure
 from ssql.planner.rules.columns import Column, columns_of
@@ -100,6 +101,51 @@ def _equality(join: Join, condition: Scalar) -> _Equality | None:
     if any(len(sides) != 1 for sides, _ in ends) or ends[0][0] == ends[1][0]:
         return None
     return {sides.pop(): end for sides, end in ends}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A condition that a Python function answers: of columns, and compared with a number (Python's
+    text of it) or true by itself."""
+
+    function: Function
+    arguments: tuple[exp.Column, ...]
+    comparison: str = ""
+    value: str = ""
+
+
+_COMPARISONS = {exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.EQ: "=", exp.NEQ: "<>"}
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+# Their values are the same in Python whoever hands them over.
+_PLAIN = frozenset({"STRING", "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "DOUBLE"})
+
+
+def question_in(condition: Scalar, functions: Sequence[Function]) -> Question | None:
+    """The condition as an operator of ours can ask it, when rows meet; None: only Spark can."""
+    tree = condition.tree.unnest()
+    comparison, value = _COMPARISONS.get(type(tree), ""), ""
+    if comparison:
+        call, number = tree.left.unnest(), tree.right.unnest()
+        if isinstance(number, exp.Anonymous):
+            call, number = number, call
+            comparison = _TURNED.get(comparison, comparison)
+        sign, bare = ("-", number.this) if isinstance(number, exp.Neg) else ("", number)
+        if not isinstance(bare, exp.Literal) or bare.is_string or not _NUMBER.fullmatch(bare.name):
+            return None
+        tree, value = call, sign + bare.name
+    if not isinstance(tree, exp.Anonymous):
+        return None
+    function = next((f for f in functions if f.name.casefold() == tree.name.casefold()), None)
+    if function is None or not all(isinstance(a, exp.Column) and a.table for a in tree.expressions):
+        return None
+    wanted = {"DOUBLE", "INT", "BIGINT"} if comparison else {"BOOLEAN"}
+    types = {p.type.upper() for p in function.parameters}
+    if function.returns.upper() not in wanted or not types <= _PLAIN or not tree.expressions:
+        return None
+    return Question(function, tuple(tree.expressions), comparison, value)
+
+
+_NUMBER = re.compile(r"\d+(\.\d+)?|\.\d+")
 
 
 def _sides_of(join: Join, tree: exp.Expression) -> set[int]:

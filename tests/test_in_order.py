@@ -219,3 +219,41 @@ def test_a_checkpoint_keeps_the_plan_of_its_join() -> None:
     rates = "stats.rate = 1"
     kept = Circumstances(kept={1: ("filter-order",)})
     assert plan_of(rates, rates, PAIRS, kept).plan == "filter-order"
+
+
+# ------------------------------------------------------------------ conditions in Python
+
+ALIKE = """
+def alike(a, b):
+    if a is None or b is None:
+        return None if a is b else float("nan")
+    return abs(a - b) / 2
+
+
+def both(a, b):
+    return None if a is None else a == b
+"""
+FUNCTIONS = """
+CREATE FUNCTION alike(a INT, b INT) RETURNS DOUBLE LANGUAGE PYTHON AS 'likeness_of_rows:alike';
+CREATE FUNCTION both(a STRING, b STRING) RETURNS BOOLEAN LANGUAGE PYTHON AS 'likeness_of_rows:both';
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "asked", ["alike(a.v, b.v) >= 1.5", "0.5 = alike(a.v, b.v)", "both(a.k, b.k)"]
+)
+def test_conditions_in_python_are_asked_as_spark_asks_them(
+    spark: Any, stream: tuple[str, list[Row]], tmp_path: Path, asked: str
+) -> None:
+    """NULL is no, and NaN is more than any number."""
+    (tmp_path / "likeness_of_rows.py").write_text(ALIKE)
+    text = f"""{stream[0]}{FUNCTIONS}
+        SELECT a.k AS k, a.v AS v, b.v AS w, a.ts AS ts, b.ts AS other_ts
+        FROM s a [RANGE 2 seconds], s b [RANGE 3 seconds] WHERE {asked}"""
+    options = {"until_done": True, "module_path": str(tmp_path)}
+    wanted = timed(run_text(f"{text};", **options).rows)
+    found = timed(run_text(f"{text} ORDER BY b.ts;", "filter-order", **options).rows)
+    assert len(wanted) > 10
+    assert same(found, wanted) is None
+    assert [r["other_ts"] for r in found] == sorted(r["other_ts"] for r in wanted)

@@ -71,7 +71,7 @@ def kernel_of(
 ) -> OrderedJoinKernel:
     number = len(window.most_us)
     classes = (("key_0",) * number,) if keyed else ()
-    return OrderedJoinKernel(Meeting(window, classes), (("c_0",),) * number, plan, by, **more)
+    return OrderedJoinKernel(Meeting(window, classes), (("c_0",),) * number, plan, by=by, **more)
 
 
 def expected(

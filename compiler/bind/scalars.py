@@ -22,6 +22,7 @@ from ssql.compiler.spark_functions import (
 )
 from ssql.planner.aggregates import AGGREGATES, OWN_AGGREGATES, Argument
 from ssql.planner.logical import Field
+from ssql.planner.rules.certain import IN_PYTHON
 from ssql.planner.scalar import UNKNOWN_TYPE, Scalar, column, to_sql
 
 # They take a unit of time, which looks like a column, as their first argument.
@@ -307,6 +308,7 @@ class ScalarBinder:
             )
         if own := self._functions.get(name):
             self.context.functions[own.name] = own
+            node.meta[IN_PYTHON] = True
             if len(node.expressions) != len(own.parameters):
                 takes = ", ".join(f"{p.name} {p.type}" for p in own.parameters)
                 raise fail(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -72,7 +72,7 @@ def emit(
     source: Source, program: Program, choices: tuple[Choice, ...], *, standalone: bool = False
 ) -> Job:
     """`standalone`: operators are written into the module, which then imports nothing of ssql."""
-    operators = _operator_imports(choices)
+    operators = _operator_imports(choices, program.functions)
     inlined = inline(operators) if standalone and operators else None
     with lines_of(INLINED_WIDTH if inlined else WIDTH):
         return _emit(source, program, choices, operators, inlined)
@@ -89,7 +89,7 @@ def _emit(
     udfs = {f: names.make(f"udf_{f.name}") for f in program.functions}
     readings = _readings(choices, names)
     frames = {r.entry: r.frame for r in readings}
-    queries = [_query(source, c, frames, names) for c in choices]
+    queries = [_query(source, c, frames, names, udfs) for c in choices]
     blocks = [
         *(block for r in readings for block in _reading(r)),
         *(block for q in queries for block in _query_functions(q)),
@@ -144,10 +144,10 @@ def _imports(text: str, udfs: dict[Function, str]) -> Iterator[str]:
         yield "from pyspark.sql.streaming import DataStreamWriter"
 
 
-def _operator_imports(choices: tuple[Choice, ...]) -> list[str]:
+def _operator_imports(choices: tuple[Choice, ...], functions: Sequence[Function]) -> list[str]:
     """One line a module."""
     names: dict[str, set[str]] = {}
-    for module, name in (found for choice in choices for found in operators_of(choice)):
+    for module, name in (n for choice in choices for n in operators_of(choice, functions)):
         names.setdefault(module, set()).add(name)
     return [
         f"from ssql.runtime.operators.{module} import {', '.join(sorted(found))}"
@@ -269,7 +269,9 @@ def _groupings(entry: Stream | Table, choices: tuple[Choice, ...]) -> Iterator[t
 # ------------------------------------------------------------------ queries
 
 
-def _query(source: Source, choice: Choice, frames: Frames, names: Names) -> _QueryFunction:
+def _query(
+    source: Source, choice: Choice, frames: Frames, names: Names, udfs: dict[Function, str]
+) -> _QueryFunction:
     plan, sink = choice.query.plan, choice.query.output.sink
     read = set(_read_by(choice))
     used = {entry: frame for entry, frame in frames.items() if entry in read}
@@ -279,7 +281,7 @@ def _query(source: Source, choice: Choice, frames: Frames, names: Names) -> _Que
         name=name,
         choice=choice,
         frames=tuple(used.values()),
-        body=tuple(QueryEmitter(source, choice, used).body()),
+        body=tuple(QueryEmitter(source, choice, used, udfs).body()),
         needs_session=any(isinstance(n, OneRow) for n in walk(plan)),
         writer=names.make(f"write_{name}") if writes else None,
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
 from ssql.compiler.emit.python import Argument, Call, Nested, literal
+from ssql.planner.catalog import Function
 from ssql.planner.choose import Choice
 from ssql.planner.durations import spell
+from ssql.planner.join_keys import question_in
 from ssql.planner.logical import Aggregate
 from ssql.planner.rules.order_results import visible_orders
 from ssql.planner.windows import LandmarkWindow, RowWindow, TimeWindow, TupleWindow
@@ -41,12 +43,15 @@ OPERATORS = {
 }
 
 
-def operators_of(choice: Choice) -> set[tuple[str, str]]:
+def operators_of(choice: Choice, functions: Sequence[Function]) -> set[tuple[str, str]]:
     """The names that a query takes from our operators, each with its module."""
     used = [OPERATORS[a.plan] for a in choice.aggregates if a.plan in OPERATORS]
     found = {(o.module, o.function) for o in used} | ({("road", "Part")} if used else set())
     if any(j.by_operator for j in choice.joins):
         found |= {("ordered_join", "Side"), ("ordered_join", "ordered_join")}
+    others = (c for j in choice.joins if j.by_operator for c in j.ordered.conditions.others)
+    if any(question_in(c, functions) for c in others):
+        found.add(("asking", "Asked"))
     orders = list(visible_orders(choice.query.plan))
     by_join = {id(j.ordered.order) for j in choice.joins if j.by_operator}
     if any(id(o) not in by_join for o in orders):

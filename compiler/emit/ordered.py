@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -10,10 +10,11 @@ from sqlglot import exp
 from ssql.compiler.emit.columns import sql_of, unqualified
 from ssql.compiler.emit.python import Argument, Call, Nested, literal
 from ssql.compiler.source import Span
+from ssql.planner.catalog import Function
 from ssql.planner.choose import JoinPlan
 from ssql.planner.cost.joins import ALPHA
 from ssql.planner.durations import spell
-from ssql.planner.join_keys import JoinConditions
+from ssql.planner.join_keys import JoinConditions, Question, question_in
 from ssql.planner.logical import Join, Order, Plan
 from ssql.planner.ordered import ADAPTIVE
 from ssql.planner.rules.conjuncts import split
@@ -31,6 +32,7 @@ class OrderedJoinSteps:
     step: Callable[..., str]
     text: Callable[[Span], str]
     frame_of: Callable[[Plan, Scalar | None], str]
+    udfs: Mapping[Function, str]
 
     @property
     def _join(self) -> Join:
@@ -43,16 +45,32 @@ class OrderedJoinSteps:
         arguments: list[Argument] = [Nested("[", tuple(sides), "]")]
         arguments.append(f"plan={literal(self.chosen.plan)}")
         arguments += [*self._window(), *self._order()]
+        others = []
+        questions = []
+        for condition in conditions.others:
+            if question := question_in(condition, list(self.udfs)):
+                questions.append(self._question(question))
+            else:
+                others.append(condition)
+        if questions:
+            arguments.append(Nested("asked=[", tuple(questions), "]"))
         if self.chosen.plan == ADAPTIVE and self.chosen.alpha != ALPHA:
             arguments.append(f"alpha={self.chosen.alpha!r}")
         if event_time:
             arguments.append(f"event_time={literal(event_time)}")
         result = self.step(self._clause(), "joined", "", Call("ordered_join", tuple(arguments)))
-        if conditions.others:
-            asked = " AND ".join(_operand(c.tree) for c in conditions.others)
-            clause = f"and of these {' AND '.join(map(self._words, conditions.others))}"
+        if others:
+            asked = " AND ".join(_operand(c.tree) for c in others)
+            clause = f"and of these {' AND '.join(map(self._words, others))}"
             result = self.step(clause, "joined", result, Call("where", (literal(asked),)))
         return result
+
+    def _question(self, question: Question) -> Nested:
+        columns = ", ".join(literal(to_sql(c)) for c in question.arguments)
+        items = [self.udfs[question.function], f"[{columns}]", literal(question.function.returns)]
+        if question.comparison:
+            items += [literal(question.comparison), question.value]
+        return Nested("Asked(", tuple(items), ")")
 
     def _words(self, condition: Scalar) -> str:
         return condition.sql if condition.span == NOWHERE else self.text(condition.span)
@@ -104,7 +122,9 @@ class OrderedJoinSteps:
         join, order = self._join, self.chosen.ordered.order
         words = [self.text(join.span)]
         conditions = self.chosen.ordered.conditions
-        equal = [c for c in _all_conditions(join) if c not in conditions.others]
+        functions = list(self.udfs)
+        others = [c for c in conditions.others if not question_in(c, functions)]
+        equal = [c for c in _all_conditions(join) if c not in others]
         equal = [c for c in equal if all(c not in own for own in conditions.own)]
         if equal:
             words.append(f"WHERE {' AND '.join(map(self._words, equal))}")

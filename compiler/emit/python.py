@@ -20,8 +20,8 @@ INDENT = "    "
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _TAKEN = frozenset(
     """
-    By DataFrame F Part Side SparkSession adaptwid in_order landmark main ordered_join os print
-    rolling row row_windows spark tuple_windows
+    Asked By DataFrame F Part Side SparkSession adaptwid in_order landmark main ordered_join os
+    print rolling row row_windows spark tuple_windows
     """.split()
 )
 

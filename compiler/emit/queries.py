@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -15,7 +15,7 @@ from ssql.compiler.emit.ordered import OrderedJoinSteps, then_argument
 from ssql.compiler.emit.python import Argument, Call, Names, chain, comment, literal
 from ssql.compiler.source import Source, Span
 from ssql.compiler.spark_functions import VOLATILE
-from ssql.planner.catalog import Stream, Table
+from ssql.planner.catalog import Function, Stream, Table
 from ssql.planner.choose import Choice
 from ssql.planner.durations import spell
 from ssql.planner.logical import (
@@ -57,10 +57,14 @@ class _Step:
 
 
 class QueryEmitter:
-    """Emits one query; `frames` are the Python names of the streams and tables it reads."""
+    """Emits one query; `frames` are the Python names of the streams and tables it reads, `udfs`
+    those of the functions it may call."""
 
-    def __init__(self, source: Source, choice: Choice, frames: Frames) -> None:
+    def __init__(
+        self, source: Source, choice: Choice, frames: Frames, udfs: Mapping[Function, str]
+    ) -> None:
         self.source = source
+        self.udfs = udfs
         self.choice = choice
         self.frames = frames
         self.names = Names(frames.values())
@@ -200,9 +204,8 @@ class QueryEmitter:
 
         chosen = self.choice.join_plan_of(plan)
         if chosen is not None and chosen.by_operator:
-            return OrderedJoinSteps(chosen, self._step, self._text, frame_of).emit(
-                self.event_time if time else ""
-            )
+            steps = OrderedJoinSteps(chosen, self._step, self._text, frame_of, self.udfs)
+            return steps.emit(self.event_time if time else "")
 
         return JoinSteps(plan, self._step, self._text, frame_of, free, self.event_time, time).emit()
 

@@ -41,15 +41,11 @@ class JoinLoad:
         return self.slow.value * self.window_seconds / self.keys.value
 
     @property
-    def row_seconds(self) -> float:
-        known = constants().join
-        return known["rows"] + known["pairs"] * self.partners
-
-    @property
     def load(self) -> float:
-        """c·|w|·λ1·λ2: below 1 a join keeps up. Each row of both sides is joined once, so this is
-        half of the share of time that joining takes."""
-        return self.row_seconds * self.rate / 2
+        """c·|w|·λ1·λ2. A pair of rows is found by the later one, whichever side it is of, so this
+        is half of the share of time that joining takes."""
+        known = constants().join
+        return known["rows"] * self.rate / 2 + known["pairs"] * self.fast.value * self.partners
 
     @property
     def pair_seconds(self) -> float:

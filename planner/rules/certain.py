@@ -26,11 +26,15 @@ _FUNCTIONS = frozenset(
 )
 
 
-def is_pure(tree: exp.Expression) -> bool:
-    """The same value whenever it is computed, and as often: nothing volatile, nothing in Python,
-    nothing that makes rows."""
+# What bind marks calls of the user's own functions with.
+IN_PYTHON = "in Python"
+
+
+def is_pure(tree: exp.Expression, *, may_be_python: bool = False) -> bool:
+    """The same value whenever it is computed, and as often: nothing volatile, nothing in Python
+    (unless that is said to be no matter), nothing that makes rows."""
     return all(
-        node.name.lower() in _FUNCTIONS
+        node.name.lower() in _FUNCTIONS or (may_be_python and IN_PYTHON in node.meta)
         if isinstance(node, exp.Anonymous)
         else isinstance(node, _NODES)
         for node in tree.walk()

@@ -49,7 +49,8 @@ def _place(join: Join, condition: Scalar) -> int | None:
     """The side whose ON takes a condition; None: it stays where it is."""
     used = columns_of(condition.tree)
     owners = {column: at for at, side in enumerate(join.sides) for column in _columns(side)}
-    if not used or not is_pure(condition.tree) or not used <= owners.keys():
+    is_certain = is_pure(condition.tree, may_be_python=True)
+    if not used or not is_certain or not used <= owners.keys():
         return None
     at = max(owners[c] for c in used)
     if at == 0 or len({owners[c] for c in used}) == 1:

@@ -25,6 +25,7 @@ from pyspark.sql.types import (
 )
 
 from ssql.planner.durations import microseconds
+from ssql.runtime.operators.asking import Asked, Question, question
 from ssql.runtime.operators.meeting import JoinWindow, Meeting, MetSide
 from ssql.runtime.operators.merging import AT, positions_of
 from ssql.runtime.operators.ordering import By, in_time_order
@@ -58,6 +59,7 @@ class OrderedJoinKernel:
     meeting: Meeting
     columns: tuple[tuple[str, ...], ...]
     plan: str = SYNC_FILTER
+    questions: tuple[Question, ...] = ()
     by: int | None = None
     alpha: float = ALPHA
     parallel: float = 1.0
@@ -95,7 +97,13 @@ class OrderedJoinKernel:
     # -------------------------------------------------------------- results
 
     def _results(self, sides: list[MetSide]) -> Iterator[pa.Table]:
+        tables = [side.table for side in sides]
         for places in self.meeting.of(sides):
+            for asked in self.questions:
+                kept = asked.kept(tables, places)
+                places = tuple(p[kept] for p in places)
+            if not len(places[0]):
+                continue
             times = [side.times[p] for side, p in zip(sides, places, strict=True)]
             at = np.maximum.reduce(times) if self.by is None else times[self.by]
             arrays, names = [pa.array(at, pa.int64())], [AT]
@@ -251,6 +259,7 @@ def ordered_join(
     origin: int = 0,
     by: str | None = None,
     then: Sequence[By] = (),
+    asked: Sequence[Asked] = (),
     alpha: float = ALPHA,
     event_time: str = "",
 ) -> DataFrame:
@@ -258,8 +267,8 @@ def ordered_join(
     of the latest of a result's times, or of that of the side `by`.
 
     The windows are the sides' own `range`, or for all of them `within` (inclusive) or `tumbling`.
-    Keys of one place are equal. `event_time`: results go into another window, and in no order, with
-    their time in this column.
+    Keys of one place are equal, and what is `asked` holds. `event_time`: results go into another
+    window, and in no order, with their time in this column.
     """
     spark = sides[0].rows.sparkSession
     types = [_key_type(spark, sides, at) for at in range(len(sides[0].keys))]
@@ -276,6 +285,7 @@ def ordered_join(
         Meeting(_window(sides, within, tumbling, origin), _classes(sides)),
         tuple(tuple(_columns_of(s)) for s in sides),
         plan,
+        tuple(question(a, tuple(_place(sides, name) for name in a.arguments)) for a in asked),
         None if by is None else names.index(by),
         alpha,
         max(buckets / spark.sparkContext.defaultParallelism, 1.0),
@@ -285,7 +295,8 @@ def ordered_join(
     shown = _shown(sides, timed=bool(event_time))
     if event_time:
         return returned.mapInArrow(_unordered(shown, schema.fieldNames()), schema)
-    return in_time_order(returned, schema, shown, [(_tie(sides, b), b) for b in then])
+    ties = [(in_result(*_place(sides, b.sql)), b) for b in then]
+    return in_time_order(returned, schema, shown, ties)
 
 
 def _window(
@@ -376,11 +387,16 @@ def _unordered(shown: Callable[[pa.Table], list[pa.Array]], names: list[str]) ->
     return unpack
 
 
-def _tie(sides: Sequence[Side], by: By) -> str:
-    """The column of a result that `side.column` is."""
+def _place(sides: Sequence[Side], wanted: str) -> tuple[int, str]:
+    """The side that `side.column` is of, and what the column is called here."""
     for number, side in enumerate(sides):
         for short, name in zip(_columns_of(side), side.rows.columns, strict=True):
-            quoted = "`" + name.replace("`", "``") + "`"
-            if by.sql in (f"{side.name}.{name}", f"{side.name}.{quoted}"):
-                return in_result(number, short)
-    raise ValueError(f"{by.sql} is no column of a side")
+            known = {f"{a}.{b}" for a in _spellings(side.name) for b in _spellings(name)}
+            if wanted in known:
+                return number, short
+    raise ValueError(f"{wanted} is no column of a side")
+
+
+def _spellings(name: str) -> tuple[str, str]:
+    """With and without the quotes of Spark SQL."""
+    return name, "`" + name.replace("`", "``") + "`"

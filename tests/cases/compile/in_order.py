@@ -1,14 +1,14 @@
 # Compiled by ssql 0.1.0 from in_order.ssql.
 #
-# query_1: plan sync-filter, because c·|w|·λ1·λ2 is 6.6e-05, below 0.5: joining rows as
+# query_1: plan sync-filter, because c·|w|·λ1·λ2 is 0.00011, below 0.5: joining rows as
 #   they come would give results only 0.0% sooner, and hold more.
 # query_2: plan filter-order, because it was asked for.
 # query_3: plan adaptive, because it was asked for.
-# query_4: plan sync-filter, because c·|w|·λ1·λ2 is 0.2, below 0.5: joining rows as they
-#   come would give results only 16.7% sooner, and hold more.
+# query_4: plan sync-filter, because c·|w|·λ1·λ2 is 0.28, below 0.5: joining rows as
+#   they come would give results only 21.8% sooner, and hold more.
 # query_5: plan slide-by-tuple over sync-filter, because windows end with rows: each
-#   time is aggregated once; c·|w|·λ1·λ2 is 0.0033, below 0.5: joining rows as they come
-#   would give results only 0.3% sooner, and hold more.
+#   time is aggregated once; c·|w|·λ1·λ2 is 0.0059, below 0.5: joining rows as they come
+#   would give results only 0.6% sooner, and hold more.
 # query_6: plan filter-order, because rows that match nothing are results as well: Spark
 #   joins rows as they come, and results are held until their turn.
 # query_7: plan filter-order, because stored rows take part: Spark joins rows as they
