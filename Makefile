@@ -30,6 +30,7 @@ bench: $(READY)  ## the benchmarks, as ratios
 	$(BIN)/python bench/compile_time.py
 	$(BIN)/python bench/windows.py
 	$(BIN)/python bench/operators.py
+	$(BIN)/python bench/joins.py
 
 regret: $(READY)  ## is the chosen plan the fastest one? About half an hour
 	$(BIN)/python bench/regret.py

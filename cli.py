@@ -107,15 +107,18 @@ def _explain(options: argparse.Namespace) -> int:
     source, diagnostics = read(options.file)
     checked = None if diagnostics.has_errors else check(source)
     diagnostics = checked.diagnostics if checked else diagnostics
+    reports = []
+    if checked is not None and not diagnostics.has_errors:
+        program, given = _asked(checked.program), _circumstances(options)
+        for query in program.queries:
+            planned = choice_of(program, query, given)
+            reports.append(report(planned.rewritten, planned.choice, verbose=options.verbose))
+            for warning in planned.warnings:
+                diagnostics.add(warning)
     problems = "json" if options.format == "json" else "text"
     code = report_problems([(source, d) for d in diagnostics], problems, to_stdout=False)
     if checked is None or code != FINE:
         return code
-    program, given = _asked(checked.program), _circumstances(options)
-    reports = []
-    for query in program.queries:
-        planned = choice_of(program, query, given)
-        reports.append(report(planned.rewritten, planned.choice, verbose=options.verbose))
     run = [q for q in program.queries if options.analyze or q.analyzed]
     if run:
         code, reports = _measured(source, replace(program, queries=tuple(run)), reports, options)

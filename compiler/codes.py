@@ -341,3 +341,9 @@ ALL_PAIRS = _code(
     "Nothing says what rows of both streams have in common, so every pair of rows whose times are"
     " in the window is compared.",
 )
+LARGE_JOIN = _code(
+    "W0008",
+    "a join keeps more than may be",
+    "By what is known of the streams, the rows that wait in the windows of this join take more than"
+    " `SET ssql.memory` allows (8 GB, if nothing is set).",
+)

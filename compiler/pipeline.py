@@ -11,10 +11,20 @@ from ssql.compiler.emit.module import emit
 from ssql.compiler.parser import ParsedFile, parse
 from ssql.compiler.source import Source, Span
 from ssql.planner.catalog import Catalog
-from ssql.planner.choose import JOIN_ALPHA, MEMORY, UNKNOWN, Choice, Circumstances, bytes_of, choose
+from ssql.planner.choose import (
+    JOIN_ALPHA,
+    MEMORY,
+    UNKNOWN,
+    Choice,
+    Circumstances,
+    bytes_of,
+    choose,
+    large_joins,
+)
+from ssql.planner.cost.candidates import in_bytes
 from ssql.planner.job import Job
 from ssql.planner.legality import Unsupported
-from ssql.planner.logical import Program, Query
+from ssql.planner.logical import Join, Program, Query
 from ssql.planner.rules import Rewritten, rewrite
 
 
@@ -32,6 +42,7 @@ class Checked:
 class Planned:
     rewritten: Rewritten
     choice: Choice | Unsupported
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def check(source: Source) -> Checked:
@@ -107,7 +118,19 @@ def choice_of(program: Program, query: Query, given: Circumstances) -> Planned:
     if alpha is not None:
         given = replace(given, alpha=float(alpha))
     rewritten = rewrite(query)
-    return Planned(rewritten, choose(rewritten.query, given))
+    plan = rewritten.query.plan
+    warnings = tuple(_too_large(join, kept, given) for join, kept in large_joins(plan, given))
+    return Planned(rewritten, choose(rewritten.query, given), warnings)
+
+
+def _too_large(join: Join, kept: float, given: Circumstances) -> Diagnostic:
+    return Diagnostic(
+        codes.LARGE_JOIN,
+        f"the rows in the windows of this join take about {in_bytes(kept)}, and"
+        f" {in_bytes(given.limit_bytes)} may be",
+        join.span,
+        helps=("shorten the windows, select fewer columns, or allow more: SET ssql.memory",),
+    )
 
 
 def _choices(
@@ -115,7 +138,10 @@ def _choices(
 ) -> tuple[Choice, ...] | None:
     choices: list[Choice] = []
     for query in program.queries:
-        choice = choice_of(program, query, given).choice
+        planned = choice_of(program, query, given)
+        choice = planned.choice
+        for warning in planned.warnings:
+            found.add(warning)
         if isinstance(choice, Unsupported):
             found.add(
                 Diagnostic(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import gcd
 from typing import assert_never
@@ -17,6 +17,7 @@ from ssql.planner.cost.joins import (
     join_candidates,
     join_choice,
     join_load,
+    rows_kept_bytes,
 )
 from ssql.planner.cost.reasons import reason_for
 from ssql.planner.cost.workload import Workload, workload_of
@@ -32,7 +33,7 @@ from ssql.planner.ordered import FILTER_ORDER, JOIN_PLANS, OrderedJoin, ordered_
 from ssql.planner.progress import keeps_state
 from ssql.planner.rules.order_results import join_below, visible_orders
 from ssql.planner.statistics import NOTHING_KNOWN, Memory
-from ssql.planner.windows import LandmarkWindow, RowWindow, TimeWindow, TupleWindow
+from ssql.planner.windows import EpochJoin, LandmarkWindow, RowWindow, TimeWindow, TupleWindow
 
 MEMORY = "ssql.memory"
 JOIN_ALPHA = "ssql.join.alpha"
@@ -190,6 +191,15 @@ def _join_plan(
             f"cannot run this join: {obstacle}",
         )
     return JoinPlan(ordered, plan, reason, not obstacle, found, load, given.alpha)
+
+
+def large_joins(plan: Plan, given: Circumstances) -> Iterator[tuple[Join, float]]:
+    """The joins of streams that keep more than may be, as far as that is known, and how much."""
+    for node in walk(plan):
+        if isinstance(node, Join) and keeps_state(node) and not isinstance(node.window, EpochJoin):
+            load = join_load(OrderedJoin(node, None), given.memory)
+            if load.is_known and (kept := rows_kept_bytes(load)) > given.limit_bytes:
+                yield node, kept
 
 
 def _aggregate_plan(

@@ -49,6 +49,7 @@ class JobQuery:
     needs_session: bool
     is_streaming: bool
     keeps_state: bool
+    is_ordered: bool  # its results come in order of time
     plan: str
     plans: tuple[str, ...]  # of its aggregates, the last one first, and of its ordered joins
     reason: str

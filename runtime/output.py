@@ -21,10 +21,8 @@ Write = Callable[[str], None]
 class Printer:
     """Prints the batches of one query. `select` numbers it among those of a file with several."""
 
-    def __init__(
-        self, format: str, write: Write, select: int | None, *, is_streaming: bool
-    ) -> None:
-        self._is_streaming = is_streaming
+    def __init__(self, format: str, write: Write, select: int | None, *, has_order: bool) -> None:
+        self._has_order = has_order
         self.select = select
         self._write = write
         self._lines = {"jsonl": self._jsonl, "csv": self._csv, "table": self._table}[format]
@@ -73,8 +71,8 @@ class Printer:
             self._headed = True
             self._write(_padded(texts.columns, widths))
             self._write("  ".join("─" * w for w in widths) + "\n")
-        # A batch of a stream has no order of its own; stored rows may have been put into one.
-        for cells in sorted(found, key=_by_cells) if self._is_streaming else found:
+        # A batch of a stream has no order of its own, unless the query asks for one.
+        for cells in found if self._has_order else sorted(found, key=_by_cells):
             yield _padded(cells, widths)
 
 

@@ -234,7 +234,8 @@ class Runner:
 
     def _printer(self, query: JobQuery) -> Printer:
         select = query.select if self._selects > 1 else None
-        return Printer(self.options.format, self._results, select, is_streaming=query.is_streaming)
+        has_order = query.is_ordered or not query.is_streaming
+        return Printer(self.options.format, self._results, select, has_order=has_order)
 
     def _results(self, text: str) -> None:
         try:

@@ -39,6 +39,7 @@ from ssql.planner.logical import (
     walk,
 )
 from ssql.planner.progress import joined_streams, keeps_state
+from ssql.planner.rules.order_results import visible_orders
 
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^'\n]*'|#[^\n]*")
 
@@ -329,6 +330,7 @@ def _job_queries(queries: list[_QueryFunction]) -> Iterator[JobQuery]:
             needs_session=query.needs_session,
             is_streaming=plan.is_streaming,
             keeps_state=any(map(keeps_state, walk(plan))),
+            is_ordered=any(visible_orders(plan)),
             plan=query.choice.plan,
             plans=query.choice.plans,
             reason=query.choice.reason,

@@ -120,6 +120,12 @@ def _keys(ordered: OrderedJoin, rows: Sequence[Rows]) -> Figure:
     return Figure(min(math.prod(f.value for f in found), 1e12), origin)
 
 
+def rows_kept_bytes(load: JoinLoad) -> float:
+    """Of the rows that wait in their windows, whatever the plan."""
+    behind = load.delay_seconds.value + load.batch_seconds.value + 1 / load.slow.value
+    return load.rate * (load.window_seconds + behind) * load.row_bytes
+
+
 def join_candidates(ordered: OrderedJoin, load: JoinLoad) -> tuple[JoinCandidate, ...]:
     obstacle = ordered.obstacle()
     found = []
@@ -135,7 +141,7 @@ def _estimate(plan: str, load: JoinLoad) -> JoinEstimate:
     n = fast / slow
     waits = 1 / slow - (n - 1) / (2 * fast)
     behind = load.delay_seconds.value + load.batch_seconds.value + 1 / slow
-    rows = load.rate * (load.window_seconds + behind) * load.row_bytes
+    rows = rows_kept_bytes(load)
     results = 2 * fast * load.partners * behind * 2 * load.row_bytes
     together = (n + 1) / 2 * load.load / fast  # (n + 1)/2 · c·|w|·λ1
     match plan:
