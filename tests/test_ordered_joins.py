@@ -3,6 +3,7 @@ they are those of the definition, once each, and in order over the whole output.
 
 from __future__ import annotations
 
+import random
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ def order_of(query: JoinQuery, row: Row) -> Any:
 
 
 @pytest.mark.spark
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_ordered_joins_give_what_the_definition_says(spark: Any, data: st.DataObject) -> None:
     """Random joins over random streams, each in batches of its own, with a restart in the middle."""
@@ -95,3 +96,27 @@ def test_ordered_joins_give_what_the_definition_says(spark: Any, data: st.DataOb
     assert same(found, query.evaluate(rows)) is None, (text, plan, batches, restart)
     keys = [order_of(query, row) for row in found]
     assert keys == sorted(keys), (text, plan, batches, restart)
+
+
+@pytest.mark.spark
+def test_time_alone_wakes_what_is_due(spark: Any, tmp_path: Path) -> None:
+    """Each batch has rows of one key, so that other buckets release theirs by timers only, which
+    know milliseconds: results in between come neither too early nor too late."""
+    chance, text, rows = random.Random(5), "", {}
+    for name in ("s", "t"):
+        times = sorted(START + chance.randrange(30_000) for _ in range(120))
+        rows[name] = [{"k": f"k{at // 10 % 4}", "v": at, "ts": ts} for at, ts in enumerate(times)]
+        for at in range(12):
+            part = rows[name][at * 10 : (at + 1) * 10]
+            write_rows(tmp_path / name / f"{at}.json", part, at)
+        text += files_ddl(name, tmp_path / name).replace("5 SECONDS", "0 SECONDS")
+    query = JoinQuery(
+        (Side("s", "a"), Side("t", "b", ",", (equal("a", "b", "k", "k", 0),))),
+        ("k", "v", "ts"),
+        within_us=4_000,
+    )
+    found = timed(run_text(f"{text}{query.sql()};", "filter-order", until_done=True).rows)
+    assert same(found, query.evaluate(rows)) is None
+    times = [max(row["a_ts"], row["b_ts"]) for row in found]
+    assert len(times) > 500
+    assert times == sorted(times)
