@@ -177,7 +177,8 @@ def _join_plan(
 ) -> JoinPlan | Unsupported:
     obstacle, load = ordered.obstacle(), join_load(ordered, given.memory)
     found = join_candidates(ordered, load)
-    plan, reason = join_choice(found, load, given.alpha)
+    are_shown = ordered.order is not None
+    plan, reason = join_choice(found, load, given.alpha, are_shown=are_shown)
     kept = given.kept.get(query.number, ())
     if forced := next((p for p in (query.forced_plan, given.asked) if p in JOIN_PLANS), None):
         plan, reason = forced, "it was asked for"

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from ssql.planner.join_keys import JoinConditions, conditions_of
-from ssql.planner.logical import Join, Order, Plan, walk
-from ssql.planner.progress import keeps_state, latest
+from ssql.planner.logical import Aggregate, Alias, Join, Order, Plan, Project, Union, walk
+from ssql.planner.progress import keeps_state, latest, time_of
+from ssql.planner.rules.columns import below_alias, below_project, below_union, with_columns
 from ssql.planner.rules.order_results import join_below, visible_orders
 from ssql.planner.scalar import Scalar
 from ssql.planner.windows import EpochJoin, WithinJoin
@@ -25,6 +26,7 @@ class OrderedJoin:
 
     join: Join
     order: Order | None
+    time: Scalar | None = None  # of the results, as that window goes by
 
     @property
     def conditions(self) -> JoinConditions:
@@ -52,6 +54,8 @@ class OrderedJoin:
             return "a column without a qualifier is called like one of its sides"
         if self.order is not None:
             return self._order_obstacle(self.order)
+        if self.time is not None and not _is_latest(self.time, join):
+            return "a window goes by the time of one of its sides"
         return None
 
     def _has_names_twice(self) -> bool:
@@ -79,6 +83,8 @@ class OrderedJoin:
 def ordered_joins(plan: Plan) -> list[OrderedJoin]:
     """The joins of a plan whose results come in order."""
     found: list[OrderedJoin] = []
+    times: dict[int, Scalar | None] = {}
+    _ask_times(plan, None, times)
     orders = {id(join): o for o in visible_orders(plan) if (join := join_below(o)) is not None}
     for node in walk(plan):
         if not isinstance(node, Join) or not keeps_state(node):
@@ -87,8 +93,36 @@ def ordered_joins(plan: Plan) -> list[OrderedJoin]:
             continue
         order = orders.get(id(node))
         if order is not None or isinstance(node.window, WithinJoin):
-            found.append(OrderedJoin(node, order))
+            found.append(OrderedJoin(node, order, times[id(node)]))
     return found
+
+
+def _ask_times(plan: Plan, time: Scalar | None, found: dict[int, Scalar | None]) -> None:
+    """By the ids of joins: the time of their results that what keeps state above them goes by.
+    `time` is that of the plan's own rows."""
+    match plan:
+        case Join() if keeps_state(plan):
+            found[id(plan)] = time
+            for side in plan.sides:
+                _ask_times(side.input, side.time, found)
+        case Join():
+            for side in plan.sides:
+                _ask_times(side.input, time if side.input.is_streaming else None, found)
+        case Aggregate():
+            _ask_times(plan.input, time_of(plan), found)
+        case Alias():
+            _ask_times(plan.input, time and with_columns(time, below_alias(plan)), found)
+        case Project():
+            _ask_times(plan.input, time and with_columns(time, below_project(plan)), found)
+        case Union():
+            for member in plan.members:
+                asked = time and with_columns(time, below_union(plan, member))
+                _ask_times(member, asked, found)
+        case Order() if plan.is_streaming and time is None:
+            _ask_times(plan.input, plan.keys[0], found)
+        case _:
+            for below in plan.inputs:
+                _ask_times(below, time, found)
 
 
 def _is_latest(key: Scalar, join: Join) -> bool:

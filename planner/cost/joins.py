@@ -154,13 +154,14 @@ def _estimate(plan: str, load: JoinLoad) -> JoinEstimate:
             return _estimate(FILTER_ORDER if is_high else SYNC_FILTER, load)
 
 
-def join_choice(found: Sequence[JoinCandidate], load: JoinLoad, alpha: float) -> tuple[str, str]:
-    """The plan, and why."""
+def join_choice(
+    found: Sequence[JoinCandidate], load: JoinLoad, alpha: float, *, are_shown: bool
+) -> tuple[str, str]:
+    """The plan, and why. Results that are not shown go into a window, which puts them in order."""
     out = next((c.out for c in found if c.out), "")
     if out:
-        return FILTER_ORDER, (
-            f"{out}: Spark joins rows as they come, and results are held until their turn"
-        )
+        held = "results are held until their turn" if are_shown else "the window does the rest"
+        return FILTER_ORDER, f"{out}: Spark joins rows as they come, and {held}"
     load_text = f"c·|w|·λ1·λ2 is {load.load:.2g}"
     if not load.is_known:
         return ADAPTIVE, (
