@@ -209,20 +209,25 @@ def test_the_plan_of_a_join(first: str, second: str, plan: str, because: str) ->
 
 
 @pytest.mark.parametrize(
-    ("time", "by_operator"), [("greatest(s.ts, t.ts)", True), ("s.ts", False), ("t.ts", False)]
+    ("query", "by_operator"),
+    [
+        (f"SELECT count(*) AS n {PAIRS.removeprefix('SELECT s.k ')}", True),
+        ("SELECT count(*) AS n [RANGE 1 minute, WA at] FROM firsts;", False),
+        ("SELECT count(*) AS n [RANGE 1 minute, WA at] FROM seconds;", False),
+    ],
 )
-def test_a_window_goes_by_the_time_that_it_asks_for(time: str, by_operator: bool) -> None:
+def test_a_window_goes_by_the_time_that_it_asks_for(query: str, by_operator: bool) -> None:
     """The operator knows the latest of both times only, as the time of what it gives."""
-    view = f"CREATE VIEW v AS SELECT s.k, {time} AS at FROM s, t WHERE s.k = t.k WINDOW 1 minute;"
-    if time.startswith("greatest"):
-        text = "SELECT count(*) AS n FROM s, t WHERE s.k = t.k WINDOW 1 minute;"
-    else:
-        text = f"{view}SELECT count(*) AS n [RANGE 1 minute, WA at] FROM v;"
-    source = Source("query.ssql", TWO.format("rows = 1", "rows = 1") + text)
-    job, _ = compile_job(source)
+    views = "".join(
+        f"CREATE VIEW {name} AS SELECT {time}.ts AS at {PAIRS.removeprefix('SELECT s.k ')}"
+        for name, time in (("firsts", "s"), ("seconds", "t"))
+    )
+    job, _ = compile_job(Source("query.ssql", TWO.format("rows = 1", "rows = 1") + views + query))
     assert job is not None
     assert ("ordered_join(" in job.code) == by_operator
-    assert by_operator or f'F.expr("{time}").alias("event_time"' in job.code
+    if not by_operator:
+        time = "s" if "firsts" in query else "t"
+        assert f'F.expr("{time}.ts").alias("event_time"' in job.code
 
 
 def test_alpha_is_what_was_set() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MOST_SHOWN = 20_000  # rows that go back to Spark at once
+MOST_ORDERED = 1_000_000  # that are put in order at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +46,35 @@ def in_time_order(
 
     def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         blobs = [b for batch in batches for b in batch.column(PAYLOAD).to_pylist() if b is not None]
-        if not blobs:
-            return
-        table = stacked([from_bytes(blob) for blob in blobs])
-        table = taken(table, time_order(table, ties))
-        for begin in range(0, table.num_rows, MOST_SHOWN):
-            arrays = shown(table.slice(begin, MOST_SHOWN).combine_chunks())
-            yield pa.RecordBatch.from_arrays(arrays, names=schema.fieldNames())
+        for table in in_pieces([from_bytes(blob) for blob in blobs], MOST_ORDERED):
+            ordered = taken(table, time_order(table, ties))
+            for begin in range(0, ordered.num_rows, MOST_SHOWN):
+                arrays = shown(ordered.slice(begin, MOST_SHOWN).combine_chunks())
+                yield pa.RecordBatch.from_arrays(arrays, names=schema.fieldNames())
 
     return returned.repartition(1).mapInArrow(unpack, schema)
+
+
+def in_pieces(tables: Sequence[pa.Table], most: int) -> Iterator[pa.Table]:
+    """The rows of all tables, piece by piece: those of a piece are earlier than those of the next
+    one, and about as many as `most`. A backlog is larger than what one table of texts can hold."""
+    if not tables:
+        return
+    times = [positions_of(table) for table in tables]
+    every = np.concatenate(times)
+    places = np.arange(most, len(every), most)
+    cuts = np.unique(np.partition(every, places)[places]) if len(places) else places
+    edges = [None, *cuts.tolist(), None]
+    for low, high in pairwise(edges):
+        found = []
+        for table, at in zip(tables, times, strict=True):
+            here = np.ones(len(at), np.bool_) if low is None else at >= low
+            if high is not None:
+                here &= at < high
+            found.append(taken(table, here))
+        piece = stacked([t for t in found if t.num_rows] or found[:1])
+        if piece.num_rows:
+            yield piece
 
 
 def time_order(table: pa.Table, ties: Sequence[tuple[str, By]] = ()) -> Numbers:
