@@ -204,7 +204,7 @@ class Comparison:
             name: table.column("c_0").take(pa.array(places, pa.int64())).combine_chunks()  # type: ignore[union-attr]
             for name, table, places in zip(self.asked.arguments, tables, rows, strict=True)
         }
-        return self.asked.holds(columns, len(rows[0])).nonzero()[0]
+        return self.asked.holds(columns).nonzero()[0]
 
 
 @dataclass(slots=True)

@@ -63,34 +63,66 @@ def conditions_of(join: Join) -> JoinConditions:
         equality = _equality(join, condition)
         if len(used) == 1 and is_pure(condition.tree):
             own[used.pop()].append(condition)
-        elif equality is None or not _has_key(join, equality) or not _added(classes, equality):
+        elif equality is None or not _has_key(join, equality):
             others.append(condition)
+        else:
+            _added(join, classes, equality)
     keys = tuple(tuple(found.get(at) for at in range(number)) for found in classes)
     return JoinConditions(keys, tuple(map(tuple, own)), tuple(others))
 
 
 _Equality = dict[int, exp.Expression]  # of two sides
-_NESTED = re.compile(r"\b(ARRAY|STRUCT|MAP|VARIANT|INTERVAL)\b", re.IGNORECASE)
-
-
-def _added(classes: list[_Equality], equality: _Equality) -> bool:
-    """Is it one of the classes now? A class has one expression of a side."""
-    for found in classes:
-        shared = [at for at, tree in equality.items() if found.get(at) == tree]
-        if shared:
-            if all(found.get(at, tree) == tree for at, tree in equality.items()):
-                found.update(equality)
-                return True
-            return False
-    classes.append(dict(equality))
-    return True
+# Functions and operators whose values are texts, numbers or times: never nested.
+_KEY_FUNCTIONS = frozenset(
+    """
+    abs ceil date_trunc day floor hour left length lower ltrim minute month right rtrim second
+    substr substring to_date trim upper year
+    """.split()
+)
+_KEY_NODES = (
+    exp.Column, exp.Identifier, exp.Literal, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul,
+    exp.IntDiv, exp.Mod,
+)  # fmt: skip
+_NO_KEY = re.compile(r"\b(ARRAY|STRUCT|MAP|VARIANT|INTERVAL|COLLATE)\b", re.IGNORECASE)
 
 
 def _has_key(join: Join, equality: _Equality) -> bool:
-    """Can values of these types be told apart by an operator?"""
-    types = {(f.relation, f.name): f.type for s in join.sides for f in s.input.schema}
-    used = {types[c] for tree in equality.values() for c in columns_of(tree)}
-    return not any(t == UNKNOWN_TYPE or _NESTED.search(t) for t in used)
+    """Can an operator tell these values apart as Spark does?"""
+    types = _types(join)
+    for tree in equality.values():
+        for node in tree.walk():
+            if isinstance(node, exp.Anonymous):
+                if node.name.lower() not in _KEY_FUNCTIONS:
+                    return False
+            elif not isinstance(node, _KEY_NODES):
+                return False
+        used = [types[c] for c in columns_of(tree)]
+        if any(t == UNKNOWN_TYPE or _NO_KEY.search(t) for t in used):
+            return False
+    return True
+
+
+def _added(join: Join, classes: list[_Equality], equality: _Equality) -> None:
+    """To the class of one of its ends, or as one of its own. A class has one expression of a side,
+    and its values are compared as they are: as another type, more of them may be equal."""
+    for found in classes:
+        known = any(found.get(at) == tree for at, tree in equality.items())
+        fits = all(found.get(at, tree) == tree for at, tree in equality.items())
+        if known and fits and _is_of_one_type(join, {**found, **equality}):
+            found.update(equality)
+            return
+    classes.append(dict(equality))
+
+
+def _is_of_one_type(join: Join, equality: _Equality) -> bool:
+    types = _types(join)
+    trees = list(equality.values())
+    columns = [(c.table or None, c.name) for c in trees if isinstance(c, exp.Column)]
+    return len(columns) == len(trees) and len({types[c] for c in columns}) == 1
+
+
+def _types(join: Join) -> dict[Column, str]:
+    return {(f.relation, f.name): f.type for s in join.sides for f in s.input.schema}
 
 
 def _equality(join: Join, condition: Scalar) -> _Equality | None:
@@ -120,8 +152,9 @@ _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _PLAIN = frozenset({"STRING", "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "DOUBLE"})
 
 
-def question_in(condition: Scalar, functions: Sequence[Function]) -> Question | None:
-    """The condition as an operator of ours can ask it, when rows meet; None: only Spark can."""
+def question_in(join: Join, condition: Scalar, functions: Sequence[Function]) -> Question | None:
+    """A condition of a join as an operator of ours can ask it, when rows meet; None: only Spark
+    can."""
     tree = condition.tree.unnest()
     comparison, value = _COMPARISONS.get(type(tree), ""), ""
     if comparison:
@@ -132,14 +165,17 @@ def question_in(condition: Scalar, functions: Sequence[Function]) -> Question | 
         sign, bare = ("-", number.this) if isinstance(number, exp.Neg) else ("", number)
         if not isinstance(bare, exp.Literal) or bare.is_string or not _NUMBER.fullmatch(bare.name):
             return None
-        tree, value = call, sign + bare.name
+        is_whole = bare.name.isdigit()
+        tree, value = call, f"{sign}{int(bare.name) if is_whole else float(bare.name)!r}"
     if not isinstance(tree, exp.Anonymous):
         return None
     function = next((f for f in functions if f.name.casefold() == tree.name.casefold()), None)
     if function is None or not all(isinstance(a, exp.Column) and a.table for a in tree.expressions):
         return None
     wanted = {"DOUBLE", "INT", "BIGINT"} if comparison else {"BOOLEAN"}
+    known = _types(join)
     types = {p.type.upper() for p in function.parameters}
+    types |= {known.get((a.table or None, a.name), UNKNOWN_TYPE) for a in tree.expressions}
     if function.returns.upper() not in wanted or not types <= _PLAIN or not tree.expressions:
         return None
     return Question(function, tuple(tree.expressions), comparison, value)

@@ -20,6 +20,7 @@ from ssql.planner.logical import (
     Plan,
     walk,
 )
+from ssql.planner.ordered import has_names_twice
 from ssql.planner.progress import shifts, shifts_of, time_of
 from ssql.planner.scalar import to_sql
 from ssql.planner.span import Span
@@ -147,6 +148,13 @@ def _missing_join(node: Join) -> Unsupported | None:
 
 def _missing_order(node: Order) -> Unsupported | None:
     """Rows are in order of the time that Spark knows, so there must be one such time."""
+    schema = node.input.schema
+    if len({f.relation for f in schema}) > 1 and has_names_twice(schema):
+        return Unsupported(
+            "ORDER BY where a column without a qualifier is called like another, or like a side",
+            node.span,
+            "give every item of FROM a name, as in (SELECT …) q, or a UNION b AS m",
+        )
     if len(shifts_of(node.input, node.keys[0])) > 1:
         return Unsupported(
             f"an order by {node.keys[0].sql} over results of different windows",

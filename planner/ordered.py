@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from ssql.planner.join_keys import JoinConditions, conditions_of
-from ssql.planner.logical import Aggregate, Alias, Join, Order, Plan, Project, Union, walk
+from ssql.planner.logical import Aggregate, Alias, Join, Order, Plan, Project, Schema, Union, walk
 from ssql.planner.progress import keeps_state, latest, time_of
 from ssql.planner.rules.columns import below_alias, below_project, below_union, with_columns
 from ssql.planner.rules.order_results import join_below, visible_orders
@@ -50,21 +50,13 @@ class OrderedJoin:
                 return "rows that match nothing are results as well"
             if any(map(keeps_state, walk(side.input))):
                 return "results of windows take part"
-        if self._has_names_twice():
+        if has_names_twice(join.schema):
             return "a column without a qualifier is called like one of its sides"
         if self.order is not None:
             return self._order_obstacle(self.order)
         if self.time is not None and not _is_latest(self.time, join):
             return "a window goes by the time of one of its sides"
         return None
-
-    def _has_names_twice(self) -> bool:
-        """Sides without a name bring their columns as they are, beside those that have one."""
-        bare = [f.name for s in self.join.sides for f in s.input.schema if f.relation is None]
-        named = [{f.relation for f in s.input.schema if f.relation} for s in self.join.sides]
-        names = [*bare, *(n for found in named for n in found if n)]
-        folded = [n.casefold() for n in names]
-        return len(set(folded)) < len(folded) or any(len(found) > 1 for found in named)
 
     def _order_obstacle(self, order: Order) -> str | None:
         times = {s.time.column: s for s in self.join.sides if s.time is not None}
@@ -78,6 +70,15 @@ class OrderedJoin:
             if further.column is None or further.column[0] is None:
                 return f"{further.sql} is no column of a side"
         return None
+
+
+def has_names_twice(schema: Schema) -> bool:
+    """What goes through an operator has the columns of a relation in a struct of its name, and
+    those of no relation as they are."""
+    bare = [f.name for f in schema if f.relation is None]
+    relations = dict.fromkeys(f.relation for f in schema if f.relation)
+    folded = [n.casefold() for n in (*bare, *relations)]
+    return len(set(folded)) < len(folded)
 
 
 def ordered_joins(plan: Plan) -> list[OrderedJoin]:

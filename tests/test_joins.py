@@ -434,3 +434,21 @@ def test_a_join_of_windows(spark: Any, traffic: tuple[str, dict[str, list[Row]]]
     ]
     assert len(expected) > 5
     assert same(ran.rows, expected) is None
+
+
+@pytest.mark.spark
+def test_a_join_of_sub_queries(spark: Any, traffic: tuple[str, dict[str, list[Row]]]) -> None:
+    """Which select the times of their streams among other columns, and have no other time."""
+    ddl, rows = traffic
+    ran = run_text(
+        f"""{ddl}
+        SELECT b.n AS after, b.ts AS ts
+        FROM (SELECT srcIP AS who, ts FROM M1 WHERE len > 40) a [RANGE 1 minute],
+             (SELECT destIP, len AS n, ts FROM M2) b [RANGE 2 minutes]
+        WHERE a.who = b.destIP;""",
+        until_done=True,
+    )
+    kept = [r for r in rows["M1"] if r["len"] > 40]
+    pairs = joined(kept, rows["M2"], meets(sliding(MINUTE, 2 * MINUTE), SRC_DEST))
+    assert len(pairs) > 20
+    assert same(ran.rows, [{"after": b["len"], "ts": b["ts"]} for _, b in pairs]) is None

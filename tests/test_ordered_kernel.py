@@ -6,12 +6,14 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ssql.runtime.operators.meeting import JoinWindow, Meeting
+from ssql.runtime.operators.asking import Asked
+from ssql.runtime.operators.meeting import JoinWindow, Meeting, MetSide
 from ssql.runtime.operators.ordered_join import (
     ADAPTIVE,
     FILTER_ORDER,
@@ -197,3 +199,63 @@ def test_the_worked_example_of_the_paper(plan: str) -> None:
         "a8": [("a8", "a5")],
         "a12": [("b6", "b9"), ("c4", "c10")],
     }
+
+
+# ------------------------------------------------------------------ many values of several keys
+
+
+def test_many_keys_meet_only_their_equals() -> None:
+    """Two keys of 20,000 values each, and a window of a day: numbers of groups and times together
+    are beyond 64 bits."""
+    chance = np.random.default_rng(3)
+    tables = []
+    for rows, values in ((60_000, 2_000), (30_000, 20_000)):
+        keys = [pa.array(chance.integers(0, values, rows)) for _ in range(2)]
+        at = pa.array(chance.integers(0, 86_400_000_000, rows))
+        tables.append(pa.table([at, *keys], ["at", "key_0", "key_1"]))
+    tables[1] = pa.concat_tables([tables[0].slice(0, 500), tables[1]])  # some that do meet
+    day = 86_400_000_000
+    meeting = Meeting(JoinWindow((day, day)), (("key_0", "key_0"), ("key_1", "key_1")))
+    sides = [MetSide(tables[0], None), MetSide(None, tables[1])]
+    found = [np.concatenate(places) for places in zip(*meeting.of(sides), strict=True)]
+    pairs = {
+        (int(a), int(b))
+        for a, b in zip(
+            *(_combined(t) for t in (tables[0].take(found[0]), tables[1].take(found[1]))),
+            strict=True,
+        )
+    }
+    assert all(a == b for a, b in pairs)
+    known = set(_combined(tables[0]).tolist())
+    wanted = sum(key in known for key in _combined(tables[1]).tolist())
+    assert len(pairs) > 20
+    assert len(np.unique(found[1])) == wanted
+
+
+def _combined(table: pa.Table) -> Any:
+    return table["key_0"].to_numpy() * 100_000 + table["key_1"].to_numpy()
+
+
+def test_answers_of_a_function_are_what_spark_takes_them_for() -> None:
+    def holds(answer: Any, *asked: Any) -> bool:
+        columns = {"a.x": pa.array([1])}
+        return bool(Asked(lambda _: answer, ["a.x"], *asked).holds(columns)[0])
+
+    assert [holds(v) for v in (True, False, None, 1)] == [True, False, False, False]
+    assert [holds(v, "DOUBLE", ">", 0.5) for v in (1.0, 0.5, None, 1)] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    nan = float("nan")
+    assert [holds(nan, "DOUBLE", c, 1) for c in ("<", "=", "<>", ">=")] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+    large = 2**60 + 1
+    assert holds(large, "BIGINT", ">", 2**60)
+    assert not holds(large, "BIGINT", "<>", large)
+    assert not holds(1.5, "INT", ">", 0)

@@ -16,6 +16,7 @@ from ssql.compiler.bind.windows import join_time
 from ssql.compiler.diagnostics import SsqlError, fail
 from ssql.compiler.source import Span
 from ssql.planner.logical import Aggregate, Filter, Order, Plan, Project
+from ssql.planner.rules.columns import below_project, with_columns
 from ssql.planner.scalar import Scalar, column
 
 _DIRECTION = re.compile(r"\s+(?:(ASC|DESC)\b\s*)?(?:NULLS\s+(FIRST|LAST)\s*)?\Z", re.IGNORECASE)
@@ -140,8 +141,8 @@ def _is_grouped(plan: Plan) -> bool:
 
 def _check_by_time(scalar: Scalar, key: _Key, plan: Plan) -> None:
     if isinstance(plan, Project):  # `greatest(a.ts, b.ts) AS at … ORDER BY at`
-        items = {i.name: i.scalar for i in plan.items}
-        if scalar.column and _is_join_time(items[scalar.column[1]], plan.input):
+        expanded = with_columns(scalar, below_project(plan))
+        if not key.descending and _is_join_time(expanded, plan.input):
             return
     times = {(f.relation, f.name) for f in plan.schema if f.progressing}
     if not times and isinstance(plan, Project):

@@ -85,7 +85,9 @@ class JoinSteps:
             asked = self.time if side.input.is_streaming else None
             return _Input(side, self.frame_of(side.input, asked))
         assert side.time.column is not None, "a side goes by one of its columns"
-        frame, (shift,) = self.frame_of(side.input, side.time), shifts_of(side.input, side.time)
+        (shift,) = shifts_of(side.input, side.time)
+        # Rows of a plain stream have their time, and bring no other along.
+        frame = self.frame_of(side.input, None if shift is None else side.time)
         (_, name), time = side.time.column, side.time.sql
         if shift is None and not apart:
             return _Input(side, frame, (), time, time)

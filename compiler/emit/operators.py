@@ -49,8 +49,8 @@ def operators_of(choice: Choice, functions: Sequence[Function]) -> set[tuple[str
     found = {(o.module, o.function) for o in used} | ({("road", "Part")} if used else set())
     if any(j.by_operator for j in choice.joins):
         found |= {("ordered_join", "Side"), ("ordered_join", "ordered_join")}
-    others = (c for j in choice.joins if j.by_operator for c in j.ordered.conditions.others)
-    if any(question_in(c, functions) for c in others):
+    own = [j.ordered for j in choice.joins if j.by_operator]
+    if any(question_in(o.join, c, functions) for o in own for c in o.conditions.others):
         found.add(("asking", "Asked"))
     orders = list(visible_orders(choice.query.plan))
     by_join = {id(j.ordered.order) for j in choice.joins if j.by_operator}

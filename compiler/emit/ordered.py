@@ -48,7 +48,7 @@ class OrderedJoinSteps:
         others = []
         questions = []
         for condition in conditions.others:
-            if question := question_in(condition, list(self.udfs)):
+            if question := question_in(self._join, condition, list(self.udfs)):
                 questions.append(self._question(question))
             else:
                 others.append(condition)
@@ -123,9 +123,10 @@ class OrderedJoinSteps:
         words = [self.text(join.span)]
         conditions = self.chosen.ordered.conditions
         functions = list(self.udfs)
-        others = [c for c in conditions.others if not question_in(c, functions)]
+        others = [c for c in conditions.others if not question_in(join, c, functions)]
         equal = [c for c in _all_conditions(join) if c not in others]
         equal = [c for c in equal if all(c not in own for own in conditions.own)]
+        equal = [c for c in equal if not join.span.start <= c.span.start < join.span.end]
         if equal:
             words.append(f"WHERE {' AND '.join(map(self._words, equal))}")
         if isinstance(join.window, WithinJoin):

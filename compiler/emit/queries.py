@@ -170,7 +170,9 @@ class QueryEmitter:
                 raise AssertionError(f"{type(plan).__name__} was not refused by choose")
 
     def _filter(self, plan: Filter, time: Scalar | None) -> str:
-        head = self._plan(plan.input, time=time)
+        return self._filter_step(plan, self._plan(plan.input, time=time))
+
+    def _filter_step(self, plan: Filter, head: str) -> str:
         condition = literal(sql_of(plan.condition, plan.input.schema))
         clause = f"{plan.clause} {self._condition_text(plan.condition)}"
         return self._step(clause, "filtered", head, Call("where", (condition,)))
@@ -227,8 +229,9 @@ class QueryEmitter:
         """A join's operator gives its results in order by itself."""
         join = join_below(plan)
         chosen = self.choice.join_plan_of(join) if join is not None else None
-        if chosen is not None and chosen.by_operator:
-            return self._plan(plan.input)
+        if join is not None and chosen is not None and chosen.by_operator:
+            # Not shared: another join may differ in nothing but its order.
+            return self._filtered(plan.input, self._join(join, None))
         time = plan.keys[0]
         brings_time = _brings_time(plan.input)
         head = self._plan(plan.input, time=time if brings_time else None)
@@ -243,6 +246,12 @@ class QueryEmitter:
         if join is not None and isinstance(join.window, WithinJoin) and len(plan.keys) == 1:
             clause = f"WINDOW {spell(join.window.size_us)}: in order of time"
         return self._step(clause, "ordered", "", Call("in_order", tuple(arguments)))
+
+    def _filtered(self, plan: Plan, join: str) -> str:
+        """The conditions that stand over a join."""
+        if not isinstance(plan, Filter):
+            return join
+        return self._filter_step(plan, self._filtered(plan.input, join))
 
     def _by_side(self, schema: Schema, head: str, *, timed: bool) -> str:
         """The columns of a join, those of each side in a struct of its name: outside of Spark's own

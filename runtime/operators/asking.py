@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import isnan
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import cloudpickle
 
 from ssql.runtime.operators.tables import Numbers
 
-_RETURNED = {"BOOLEAN": pa.bool_(), "DOUBLE": pa.float64(), "INT": pa.int32(), "BIGINT": pa.int64()}
+# What a function of each type gives; anything else is NULL to Spark.
+_ANSWERS: dict[str, type] = {"BOOLEAN": bool, "DOUBLE": float, "INT": int, "BIGINT": int}
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "<>": operator.ne,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,32 +38,20 @@ class Asked:
     comparison: str = ""
     value: Any = None
 
-    def holds(self, columns: Mapping[str, pa.Array], number: int) -> Numbers:
+    def holds(self, columns: Mapping[str, pa.Array]) -> Numbers:
         """For each row of these columns; NULL is no."""
-        given = [columns[name].to_pylist() for name in self.arguments]
-        answers = map(self.function, *given) if given else [self.function() for _ in range(number)]
-        found = pa.array(list(answers), _RETURNED[self.returns])
-        if self.comparison:
-            found = self._compared(found)
-        return found.fill_null(False).to_numpy(zero_copy_only=False)
+        given = (columns[name].to_pylist() for name in self.arguments)
+        answers = map(self.function, *given)
+        return np.fromiter((self._is_yes(answer) for answer in answers), np.bool_)
 
-    def _compared(self, found: pa.Array) -> pa.Array:
-        """As Spark compares: NaN equals itself, and is more than any number."""
-        value = pa.scalar(self.value, pa.float64())
-        numbers = found.cast(pa.float64())
-        missing = pc.is_nan(numbers)
-        answer = getattr(pc, _COMPARISONS[self.comparison])(numbers, value)
-        return pc.if_else(missing, self.comparison in (">", ">=", "<>"), answer)
-
-
-_COMPARISONS = {
-    "<": "less",
-    "<=": "less_equal",
-    ">": "greater",
-    ">=": "greater_equal",
-    "=": "equal",
-    "<>": "not_equal",
-}
+    def _is_yes(self, answer: Any) -> bool:
+        if type(answer) is not _ANSWERS[self.returns.upper()]:
+            return False
+        if not self.comparison:
+            return bool(answer)
+        if isinstance(answer, float) and isnan(answer):  # to Spark more than any number
+            return self.comparison in (">", ">=", "<>")
+        return _COMPARISONS[self.comparison](answer, self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ class Question:
             assert table is not None, "what meets is there"
             values = table.column(column).take(pa.array(rows[side], pa.int64()))
             columns[name] = values.combine_chunks()
-        return np.flatnonzero(asked.holds(columns, len(rows[0])))
+        return np.flatnonzero(asked.holds(columns))
 
 
 def question(asked: Asked, places: tuple[tuple[int, str], ...]) -> Question:

@@ -32,13 +32,15 @@ class Places:
         self._groups, self._positions = groups, positions
         self._low = int(positions.min()) if len(positions) else 0
         self._size = int(positions.max()) - self._low + 1 if len(positions) else 1
+        self._none = int(groups.max()) + 1 if len(groups) else 0  # a group that is not here
         self._distinct: Numbers | None = None
-        if len(groups) and (int(groups.max()) + 2) * (self._size + 1) >= 2**62:
+        if len(groups) and (self._none + 1) * (self._size + 1) >= 2**62:
             self._distinct = np.sort(positions)  # their ranks are closer together
             self._size = len(positions)
         self._keys: Numbers | None = None  # one number for group and position; made when needed
 
     def _key(self, groups: Numbers, positions: Numbers) -> Numbers:
+        groups = np.minimum(groups, self._none)  # those that are asked for may be any
         if self._distinct is not None:
             return groups * (self._size + 1) + np.searchsorted(self._distinct, positions)
         key = np.clip(positions, self._low, self._low + self._size)

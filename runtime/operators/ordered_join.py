@@ -166,7 +166,7 @@ class OrderedJoinKernel:
         dues: list[int],
     ) -> None:
         """Rows that later ones may meet. A stream that falls silent leaves none behind."""
-        window, last = self.meeting.window, 0
+        window, last = self.meeting.window, list[int]()
         for side, (before, added) in enumerate(zip(old, new, strict=True)):
             over = [
                 None if t is None else window.is_over(side, positions_of(t), now.watermark)
@@ -176,10 +176,10 @@ class OrderedJoinKernel:
             state.change(f"side_{side}", added=kept, expired=over[0])
             for table, gone in zip((before, added), over, strict=True):
                 if table is not None and gone is not None and not gone.all():
-                    last = max(last, int(positions_of(table)[~gone].max()))
+                    last.append(int(positions_of(table)[~gone].max()))
         state.memo["given"] = self._final_before(now)
         if last and not dues:
-            dues.append(last + max(*window.most_us, window.size_us) + 1)
+            dues.append(max(last) + max(*window.most_us, window.size_us) + 1)
 
     # -------------------------------------------------------------- when to switch
 
@@ -280,7 +280,7 @@ def ordered_join(
         one = packed_rows(rows, buckets, side=number)
         packed = one if packed is None else packed.union(one)
     assert packed is not None
-    names = [s.name or f"side {n}" for n, s in enumerate(sides)]
+    names = [s.name for s in sides]
     kernel = OrderedJoinKernel(
         Meeting(_window(sides, within, tumbling, origin), _classes(sides)),
         tuple(tuple(_columns_of(s)) for s in sides),

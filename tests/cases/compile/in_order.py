@@ -18,9 +18,23 @@
 # query_9: plan in-order over wid, because rows are held until nothing can come before
 #   them, and put in order; RANGE = SLIDE, so each row is in one window and panes save
 #   nothing.
+# query_10: plan sync-filter, because c·|w|·λ1·λ2 is 0.0006, below 0.5: joining rows as
+#   they come would give results only 0.1% sooner, and hold more.
+# query_11: plan sync-filter, because c·|w|·λ1·λ2 is 0.14, below 0.5: joining rows as
+#   they come would give results only 12.2% sooner, and hold more.
+# query_12: plan sync-filter, because c·|w|·λ1·λ2 is 0.0006, below 0.5: joining rows as
+#   they come would give results only 0.1% sooner, and hold more.
+# query_13: plan filter-order, because rows that match nothing are results as well:
+#   Spark joins rows as they come, and results are held until their turn.
+# query_14: plan sync-filter, because c·|w|·λ1·λ2 is 0.0006, below 0.5: joining rows as
+#   they come would give results only 0.1% sooner, and hold more.
+# query_15: plan sync-filter, because c·|w|·λ1·λ2 is 0.0006, below 0.5: joining rows as
+#   they come would give results only 0.1% sooner, and hold more.
 
+from mymodule import similar as udf_similar
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from ssql.runtime.operators.asking import Asked
 from ssql.runtime.operators.ordered_join import Side, ordered_join
 from ssql.runtime.operators.ordering import By, in_order
 from ssql.runtime.operators.road import Part
@@ -292,6 +306,146 @@ def query_9(a: DataFrame) -> DataFrame:
     return in_order(selected, event_time="event_time")
 
 
+def query_10(a: DataFrame, b: DataFrame) -> DataFrame:
+    # FROM a x JOIN b y ON split(x.k, ',') = split(y.k, ',') AND upper(x.k) = y.k WINDOW
+    #   1 minute
+    joined = ordered_join(
+        [
+            Side(a, "x", time="ts", keys=["upper(k)"]),
+            Side(b, "y", time="ts", keys=["k"]),
+        ],
+        plan="sync-filter",
+        within="1 minute",
+    )
+    # and of these split(x.k, ',') = split(y.k, ',')
+    joined_2 = joined.where("split(x.k, ',') = split(y.k, ',')")
+    # SELECT x.k
+    return joined_2.selectExpr("x.k AS k")
+
+
+def query_11(a: DataFrame, b: DataFrame, c: DataFrame) -> DataFrame:
+    # FROM a x, b y, c z WHERE x.v = y.v AND y.v = z.v WINDOW 1 minute
+    joined = ordered_join(
+        [
+            Side(a, "x", time="ts", keys=["v", None]),
+            Side(b, "y", time="ts", keys=["v", "v"]),
+            Side(c, "z", time="ts", keys=[None, "v"]),
+        ],
+        plan="sync-filter",
+        within="1 minute",
+    )
+    # SELECT x.v
+    return joined.selectExpr("x.v AS v")
+
+
+def query_12(a: DataFrame, b: DataFrame) -> DataFrame:
+    # FROM a [RANGE 1 minute], b [RANGE 1 minute] WHERE a.k = b.k ORDER BY a.ts
+    joined = ordered_join(
+        [
+            Side(a, "a", time="ts", keys=["k"], range="1 minute"),
+            Side(b, "b", time="ts", keys=["k"], range="1 minute"),
+        ],
+        plan="sync-filter",
+        by="a",
+    )
+    # SELECT a.k, a.ts
+    by_first = joined.selectExpr("a.k AS k", "a.ts AS ts")
+    # FROM a [RANGE 1 minute], b [RANGE 1 minute] WHERE a.k = b.k ORDER BY b.ts
+    joined_2 = ordered_join(
+        [
+            Side(a, "a", time="ts", keys=["k"], range="1 minute"),
+            Side(b, "b", time="ts", keys=["k"], range="1 minute"),
+        ],
+        plan="sync-filter",
+        by="b",
+    )
+    # SELECT a.k, b.ts
+    by_second = joined_2.selectExpr("a.k AS k", "b.ts AS ts")
+    # UNION ALL
+    return by_first.union(by_second)
+
+
+def query_13(a: DataFrame, b: DataFrame) -> DataFrame:
+    # WHERE v > 1
+    filtered = a.where("v > 1")
+    # SELECT k, v, ts
+    x = filtered.selectExpr("k", "v", "ts")
+    # SELECT v AS w, ts, k
+    y = b.selectExpr("v AS w", "ts", "k")
+    # the time of x in a column of its own
+    x_timed = (
+        x.withColumn("event_time_1", F.expr("ts"))
+        .withMetadata("ts", {"is_event_time": False})
+        .alias("x")
+    )
+    # the time of y in a column of its own
+    y_timed = (
+        y.withColumn("event_time_2", F.expr("ts"))
+        .withMetadata("ts", {"is_event_time": False})
+        .alias("y")
+    )
+    # LEFT JOIN (SELECT v AS w, ts, k FROM b) ON x.k = y.k within the windows of both
+    #   sides
+    joined = x_timed.join(
+        y_timed,
+        [
+            F.expr("x.k = y.k"),
+            F.expr("event_time_2 > event_time_1 - INTERVAL 1 minute"),
+            F.expr("event_time_2 < event_time_1 + INTERVAL 1 minute"),
+        ],
+        "left",
+    )
+    # the time of the results
+    timed = joined.select(
+        "*",
+        F.expr("x.ts").alias("event_time", metadata={"spark.watermarkDelayMs": 0}),
+    )
+    # the columns of each side together
+    by_side = timed.selectExpr(
+        "struct(x.k, x.v, x.ts) AS x",
+        "struct(y.w, y.ts, y.k) AS y",
+        "event_time",
+    )
+    # ORDER BY x.ts, x.v + y.w
+    ordered = in_order(by_side, event_time="event_time", then=[By("x.v + y.w")])
+    # SELECT x.v
+    return ordered.selectExpr("x.v AS v")
+
+
+def query_14(a: DataFrame, b: DataFrame) -> DataFrame:
+    # SELECT k, ts
+    selected = a.selectExpr("k", "ts")
+    # SELECT k AS k2, ts AS other
+    selected_2 = b.selectExpr("k AS k2", "ts AS other")
+    # FROM (SELECT k, ts FROM a) [RANGE 1 minute], (SELECT k AS k2, ts AS other FROM b)
+    #   [RANGE 1 minute] WHERE k = k2 ORDER BY greatest(ts, other)
+    joined = ordered_join(
+        [
+            Side(selected, "", time="ts", keys=["k"], range="1 minute"),
+            Side(selected_2, "", time="other", keys=["k2"], range="1 minute"),
+        ],
+        plan="sync-filter",
+    )
+    # SELECT ts, other
+    return joined.selectExpr("ts", "other")
+
+
+def query_15(a: DataFrame, b: DataFrame) -> DataFrame:
+    # FROM a x, b y WHERE similar(x.v, y.v) > 007 AND 0.50 <= similar(y.v, x.v) WINDOW 1
+    #   minute
+    joined = ordered_join(
+        [Side(a, "x", time="ts"), Side(b, "y", time="ts")],
+        plan="sync-filter",
+        within="1 minute",
+        asked=[
+            Asked(udf_similar, ["x.v", "y.v"], "DOUBLE", ">", 7),
+            Asked(udf_similar, ["y.v", "x.v"], "DOUBLE", ">=", 0.5),
+        ],
+    )
+    # SELECT x.k
+    return joined.selectExpr("x.k AS k")
+
+
 def main() -> None:
     spark = (
         SparkSession.builder.appName("in_order")
@@ -302,6 +456,7 @@ def main() -> None:
         )
         .getOrCreate()
     )
+    spark.udf.register("similar", udf_similar, "DOUBLE")
     a = accept_a(read_a(spark))
     b = accept_b(read_b(spark))
     c = accept_c(read_c(spark))
@@ -315,6 +470,12 @@ def main() -> None:
     query_7(a, c, names).writeStream.format("console").option("truncate", False).start()
     query_8(a).writeStream.format("console").option("truncate", False).start()
     query_9(a).writeStream.format("console").option("truncate", False).start()
+    query_10(a, b).writeStream.format("console").option("truncate", False).start()
+    query_11(a, b, c).writeStream.format("console").option("truncate", False).start()
+    query_12(a, b).writeStream.format("console").option("truncate", False).start()
+    query_13(a, b).writeStream.format("console").option("truncate", False).start()
+    query_14(a, b).writeStream.format("console").option("truncate", False).start()
+    query_15(a, b).writeStream.format("console").option("truncate", False).start()
     spark.streams.awaitAnyTermination()
 
 
