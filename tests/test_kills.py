@@ -26,7 +26,6 @@ OF_LEN = (
 )
 SLIDING = WindowQuery(range_us=MINUTE, slide_us=20 * SECOND, keys=("srcIP",), aggregates=OF_LEN)
 QUERIES: dict[str, WindowQuery | ExtentQuery] = {
-    "paned": SLIDING,
     "rolling": SLIDING,
     "adaptwid": SLIDING,
     "landmark": LandmarkQuery(slide_us=MINUTE, keys=("srcIP",), aggregates=OF_LEN),

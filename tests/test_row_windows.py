@@ -38,7 +38,7 @@ def test_stored_rows_give_what_the_definitions_say(
 
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", list(_KINDS))
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_streams_give_what_the_definitions_say(spark: Any, kind: str, data: st.DataObject) -> None:
     """Random queries over random streams, in random batches, with a restart in the middle."""

@@ -24,7 +24,7 @@ def files_ddl(name: str, directory: Path, types: dict[str, str] = TYPES) -> str:
 
 
 @pytest.mark.spark
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_streams_give_what_the_definitions_say(spark: Any, data: st.DataObject) -> None:
     """Random queries over random streams, in random batches, with a restart in the middle."""
