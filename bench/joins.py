@@ -6,25 +6,21 @@ All in one process and warm. `--only response` runs one part; `--rows 2` doubles
 
 from __future__ import annotations
 
-import argparse
 import random
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
-from operators import interleaved, seconds
+from operators import interleaved, run, seconds
 from pyspark.sql import functions as F
 
 from ssql.compiler.pipeline import compile_job
 from ssql.compiler.source import Source
 from ssql.planner.ordered import ADAPTIVE, FILTER_ORDER, JOIN_PLANS, SYNC_FILTER
-from ssql.runtime import session
 from ssql.runtime.operators import ordered_join as ordered_join_module
 from ssql.runtime.operators.asking import Asked
 from ssql.runtime.operators.meeting import JoinWindow, Meeting
@@ -317,20 +313,5 @@ def response(spark: Any, scale: float, repeats: int) -> None:
 PARTS = {"native": native, "throughput": throughput, "response": response}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=float, default=1.0, help="so many times the usual rows")
-    parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--only", choices=PARTS, help="one part")
-    options = parser.parse_args()
-    log = Path(tempfile.mkdtemp(prefix="ssql-bench-")) / "spark.log"
-    spark = session.start("ssql bench", session.settings("local[*]", {}, set(), {}), log)
-    for name, part in PARTS.items():
-        if options.only in (None, name):
-            part(spark, options.rows, options.repeats)
-    spark.stop()
-    shutil.rmtree(log.parent, ignore_errors=True)
-
-
 if __name__ == "__main__":
-    main()
+    run(__doc__, PARTS)

@@ -12,7 +12,7 @@ import shutil
 import statistics
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -348,19 +348,21 @@ def throughput(spark: Any, scale: float, repeats: int) -> None:
         )
 
 
+Part = Callable[[Any, float, int], None]
 # Memory first: what a part before it has left in the JVM's heap would count.
 PARTS = {"groups": groups, "skews": skews, "rolling": rolling, "throughput": throughput}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def run(about: str | None, parts: Mapping[str, Part]) -> None:
+    """The parts of a benchmark, by what the command line says."""
+    parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--rows", type=float, default=1.0, help="so many times the usual rows")
     parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--only", choices=PARTS, help="one part")
+    parser.add_argument("--only", choices=parts, help="one part")
     options = parser.parse_args()
     log = Path(tempfile.mkdtemp(prefix="ssql-bench-")) / "spark.log"
     spark = session.start("ssql bench", session.settings("local[*]", {}, set(), {}), log)
-    for name, part in PARTS.items():
+    for name, part in parts.items():
         if options.only in (None, name):
             part(spark, options.rows, options.repeats)
     spark.stop()
@@ -368,4 +370,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, PARTS)

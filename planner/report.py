@@ -46,69 +46,37 @@ class Line:
     out: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Alternatives:
-    """The plans for one part of a query, side by side, and what they were judged by."""
+    """The plans for one part of a query, side by side, and what they were judged by. `heads` are
+    the columns of the lines, `units` what they are in."""
 
     text: str
     chosen: str
     reason: str
     statistics: tuple[Statistic, ...]
+    heads: tuple[str, ...]
+    units: str
+    lines: tuple[Line, ...]
 
     @property
     def assumed(self) -> list[str]:
         """What nobody knows."""
         return [s.name for s in self.statistics if s.origin == ASSUMED]
 
-    @property
-    def heads(self) -> tuple[str, ...]:
-        raise NotImplementedError
 
-    @property
-    def units(self) -> str:
-        raise NotImplementedError
-
-    @property
-    def lines(self) -> tuple[Line, ...]:
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WindowPlans(Alternatives):
     """For one window in time."""
 
     candidates: tuple[Candidate, ...]
 
-    @property
-    def heads(self) -> tuple[str, ...]:
-        return _COSTS
 
-    @property
-    def units(self) -> str:
-        return _UNITS
-
-    @property
-    def lines(self) -> tuple[Line, ...]:
-        return tuple(Line(c.plan, costs(c), c.out) for c in self.candidates)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JoinPlans(Alternatives):
     """For one join whose results come in order of time."""
 
     candidates: tuple[JoinCandidate, ...]
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        return _JOIN_COSTS
-
-    @property
-    def units(self) -> str:
-        return _JOIN_UNITS
-
-    @property
-    def lines(self) -> tuple[Line, ...]:
-        return tuple(Line(c.plan, join_costs(c), c.out) for c in self.candidates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,21 +132,27 @@ def report(rewritten: Rewritten, choice: Choice | Unsupported, *, verbose: bool 
 def _window(plan: AggregatePlan) -> WindowPlans:
     assert isinstance(plan.node.window, TimeWindow) and plan.load is not None
     return WindowPlans(
-        window_text(plan.node.window),
-        plan.plan,
-        plan.reason,
-        tuple(_statistics(plan.load)),
-        plan.candidates,
+        text=window_text(plan.node.window),
+        chosen=plan.plan,
+        reason=plan.reason,
+        statistics=tuple(_statistics(plan.load)),
+        heads=_COSTS,
+        units=_UNITS,
+        lines=tuple(Line(c.plan, costs(c), c.out) for c in plan.candidates),
+        candidates=plan.candidates,
     )
 
 
 def _join(plan: JoinPlan) -> JoinPlans:
     return JoinPlans(
-        join_text(plan.ordered.join),
-        plan.plan,
-        plan.reason,
-        tuple(_join_statistics(plan.load, plan.alpha)),
-        plan.candidates,
+        text=join_text(plan.ordered.join),
+        chosen=plan.plan,
+        reason=plan.reason,
+        statistics=tuple(_join_statistics(plan.load, plan.alpha)),
+        heads=_JOIN_COSTS,
+        units=_JOIN_UNITS,
+        lines=tuple(Line(c.plan, join_costs(c), c.out) for c in plan.candidates),
+        candidates=plan.candidates,
     )
 
 

@@ -4,7 +4,6 @@ they are those of the definition, once each, and in order over the whole output.
 from __future__ import annotations
 
 import random
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,16 @@ from join_oracle import JoinQuery, Side, above, below, equal
 from oracle import Row, same
 from running import run_text, write_rows
 from streams import MS, SECOND, START, arrivals
-from test_joins import ALIASES, DELAY_US, STREAMS, _lengths, _rows, files_ddl, timed
+from test_joins import (
+    ALIASES,
+    DELAY_US,
+    STREAMS,
+    _lengths,
+    _rows,
+    files_ddl,
+    run_with_a_restart,
+    timed,
+)
 
 PLANS = ("sync-filter", "filter-order", "adaptive")
 
@@ -73,29 +81,11 @@ def test_ordered_joins_give_what_the_definition_says(spark: Any, data: st.DataOb
     rows = {name: data.draw(_rows, label=name) for name in names}
     batches = {name: data.draw(arrivals(rows[name], DELAY_US)) for name in names}
     restart = data.draw(st.integers(0, max(map(len, batches.values()))))
-    found: list[Row] = []
-    with tempfile.TemporaryDirectory() as directory:
-        for name in names:
-            (Path(directory) / name).mkdir()
-        text = "".join(files_ddl(n, Path(directory) / n) for n in names) + query.sql() + ";"
-        for is_first in (True, False):
-            for name in names:
-                for at, batch in enumerate(batches[name]):
-                    if (at < restart) == is_first:
-                        write_rows(Path(directory) / name / f"{at}.json", batch, at)
-            ran = run_text(
-                text,
-                plan,
-                until_done=True,
-                checkpoint=f"{directory}/checkpoint",
-                flush=not is_first,
-            )
-            found += timed(ran.rows)
-            assert ran.summaries[0].late == 0
-        assert ran.summaries[0].state_rows == 0
-    assert same(found, query.evaluate(rows)) is None, (text, plan, batches, restart)
+    found = run_with_a_restart(query, batches, restart, plan)
+    seen = (query.sql(), plan, batches, restart)
+    assert same(found, query.evaluate(rows)) is None, seen
     keys = [order_of(query, row) for row in found]
-    assert keys == sorted(keys), (text, plan, batches, restart)
+    assert keys == sorted(keys), seen
 
 
 @pytest.mark.spark

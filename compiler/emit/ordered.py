@@ -45,25 +45,24 @@ class OrderedJoinSteps:
         arguments: list[Argument] = [Nested("[", tuple(sides), "]")]
         arguments.append(f"plan={literal(self.chosen.plan)}")
         arguments += [*self._window(), *self._order()]
-        others = []
-        questions = []
-        for condition in conditions.others:
-            if question := question_in(self._join, condition, list(self.udfs)):
-                questions.append(self._question(question))
-            else:
-                others.append(condition)
-        if questions:
-            arguments.append(Nested("asked=[", tuple(questions), "]"))
+        asked = {c: q for c in conditions.others if (q := self._question_in(c))}
+        others = [c for c in conditions.others if c not in asked]
+        if asked:
+            arguments.append(Nested("asked=[", tuple(map(self._question, asked.values())), "]"))
         if self.chosen.plan == ADAPTIVE and self.chosen.alpha != ALPHA:
             arguments.append(f"alpha={self.chosen.alpha!r}")
         if event_time:
             arguments.append(f"event_time={literal(event_time)}")
-        result = self.step(self._clause(), "joined", "", Call("ordered_join", tuple(arguments)))
+        clause = self._clause([*others, *(c for own in conditions.own for c in own)])
+        result = self.step(clause, "joined", "", Call("ordered_join", tuple(arguments)))
         if others:
-            asked = " AND ".join(_operand(c.tree) for c in others)
+            sql = " AND ".join(_operand(c.tree) for c in others)
             clause = f"and of these {' AND '.join(map(self._words, others))}"
-            result = self.step(clause, "joined", result, Call("where", (literal(asked),)))
+            result = self.step(clause, "joined", result, Call("where", (literal(sql),)))
         return result
+
+    def _question_in(self, condition: Scalar) -> Question | None:
+        return question_in(self._join, condition, list(self.udfs))
 
     def _question(self, question: Question) -> Nested:
         columns = ", ".join(literal(to_sql(c)) for c in question.arguments)
@@ -117,18 +116,16 @@ class OrderedJoinSteps:
             found.append(then_argument(ordered.order, [k.sql for k in ordered.order.keys[1:]]))
         return found
 
-    def _clause(self) -> str:
-        """What was written of the join, from clause to clause."""
+    def _clause(self, elsewhere: Sequence[Scalar]) -> str:
+        """What was written of the join, from clause to clause, but for conditions that have a step
+        of their own."""
         join, order = self._join, self.chosen.ordered.order
         words = [self.text(join.span)]
-        conditions = self.chosen.ordered.conditions
-        functions = list(self.udfs)
-        others = [c for c in conditions.others if not question_in(join, c, functions)]
-        equal = [c for c in _all_conditions(join) if c not in others]
-        equal = [c for c in equal if all(c not in own for own in conditions.own)]
-        equal = [c for c in equal if not join.span.start <= c.span.start < join.span.end]
-        if equal:
-            words.append(f"WHERE {' AND '.join(map(self._words, equal))}")
+        written = range(join.span.start, join.span.end)  # by ON
+        on = (c for side in join.sides if side.on is not None for c in split(side.on))
+        asked = [c for c in on if c not in elsewhere and c.span.start not in written]
+        if asked:
+            words.append(f"WHERE {' AND '.join(map(self._words, asked))}")
         if isinstance(join.window, WithinJoin):
             words.append(f"WINDOW {spell(join.window.size_us)}")
         elif order is not None:
@@ -147,10 +144,6 @@ def then_argument(order: Order, words: Sequence[str]) -> Nested:
             arguments.append(f"nulls_first={nulls}")
         items.append(Nested("By(", tuple(arguments), ")"))
     return Nested("then=[", tuple(items), "]")
-
-
-def _all_conditions(join: Join) -> list[Scalar]:
-    return [c for side in join.sides if side.on is not None for c in split(side.on)]
 
 
 def _operand(tree: exp.Expression) -> str:
